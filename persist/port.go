@@ -1,0 +1,159 @@
+package persist
+
+import (
+	"context"
+	"time"
+
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+// Key names an entity in a store.
+type Key struct {
+	Pod, Name string
+}
+
+// String returns the key as pod/name.
+func (k Key) String() string { return k.Pod + "/" + k.Name }
+
+// Unit is one atomic step of one entity. Either all of it is durable or
+// nothing of it is.
+//
+// A unit with Expect 0 creates: it needs the key to be absent, and its life is
+// the position that the store gives its first change. A unit with Expect > 0
+// continues: it needs the stored record to have that revision and that life.
+// Life 0 with Expect > 0 means "the life that an earlier unit of this same
+// Commit call created", and conflicts when there is none.
+type Unit struct {
+	Key    Key
+	Life   uint64
+	Expect uint64
+
+	// Record is the state after the step; its Life is filled in by the store.
+	// It is nil when Delete is set, and may be nil for a unit of rows alone.
+	Record *snapshot.Record
+	// Delete removes the record and every row of the key.
+	Delete bool
+	// Force makes Delete unconditional: it ends a record that cannot be read.
+	// Deleting an absent key by force is applied and changes nothing.
+	Force bool
+
+	// Changes go to the journal, in order. Their Key, Life and Position are
+	// filled in by the store.
+	Changes []Change
+	// Rows are written and removed together with the record.
+	Rows []RowOp
+}
+
+// Change is one step between two revisions of an entity, as the journal keeps
+// it.
+type Change struct {
+	Position uint64
+	Key      Key
+	Life     uint64
+	Revision uint64
+	Time     time.Time
+	// Type says what happened: a message's or an event's name, or "deleted".
+	Type string
+	// Schema, Codec and Data hold the state after the step (or the event, for
+	// entities whose truth is the journal). Data is empty for a deletion.
+	Schema uint32
+	Codec  string
+	Data   []byte
+}
+
+// RowOp writes (or, with Delete, removes) one row of a unit's entity.
+type RowOp struct {
+	Kind   string // [a-z][a-z0-9-]*
+	ID     string // not empty, unique per kind and entity; no U+0000
+	Value  []byte
+	Delete bool
+}
+
+// Row is something small that belongs to an entity and commits with it: an
+// outbox entry, an inbox cursor, a first answer, a reminder.
+type Row struct {
+	Kind  string
+	Key   Key
+	ID    string
+	Value []byte
+}
+
+// Outcome is what became of one unit.
+type Outcome struct {
+	// Life is the entity's life after the unit; Position is that of the unit's
+	// last change, or the one spent on it when it has none.
+	Life, Position uint64
+	// Err is nil when the unit is durable. Otherwise nothing of it was applied
+	// and Err wraps ErrConflict or ErrInvalid, with the key.
+	Err error
+}
+
+// Item is one line of a listing. Err is set instead of Record when the record
+// cannot be read (it wraps snapshot.ErrCorrupt or snapshot.ErrNewer).
+type Item struct {
+	Name   string
+	Record snapshot.Record
+	Err    error
+}
+
+// ListOptions selects a page of a pod's entities in the byte order of their
+// names.
+type ListOptions struct {
+	// After is the name behind which the page starts; empty starts at the
+	// first.
+	After string
+	// Prefix, if not empty, restricts the page to names that start with it.
+	Prefix string
+	// Limit is the most items a page has. 0 means 100.
+	Limit int
+}
+
+// PersistenceService is the port that every store implements. All methods are
+// safe for concurrent use. Bytes handed in stay the caller's and are not kept;
+// bytes handed out are the caller's.
+//
+// Every method fails with ErrUnavailable when the store is closed or broken;
+// then nothing was done.
+type PersistenceService interface {
+	// Commit makes the units durable, in order, and returns an outcome for
+	// each. Units of one key see the earlier ones of the same call. A unit that
+	// conflicts or is invalid fails alone.
+	//
+	// An error means the whole call: wrapping ErrInvalid, nothing was applied
+	// because the store refused some unit's data; wrapping ErrUnavailable,
+	// nothing was applied; any other wraps ErrUnknown, and all, some or none of
+	// the units may be durable.
+	Commit(ctx context.Context, units []Unit) ([]Outcome, error)
+
+	// Load reads one record. It fails with ErrNotFound, snapshot.ErrCorrupt or
+	// snapshot.ErrNewer, each wrapped with the key.
+	Load(ctx context.Context, key Key) (snapshot.Record, error)
+
+	// List reads a page of a pod's records.
+	List(ctx context.Context, pod string, o ListOptions) ([]Item, error)
+
+	// Changes reads an entity's changes of one life with a revision of at least
+	// from, oldest first, at most limit. Life 0 means every life, in order.
+	Changes(ctx context.Context, key Key, life, from uint64, limit int) ([]Change, error)
+
+	// Log reads the store's changes behind a position, in order, at most limit.
+	Log(ctx context.Context, after uint64, limit int) ([]Change, error)
+
+	// Trim drops the oldest changes at or before a position, at most limit, and
+	// returns how many it dropped. Records and rows stay.
+	Trim(ctx context.Context, through uint64, limit int) (int, error)
+
+	// Rows reads the rows of a kind in the order of pod, name and ID, behind
+	// the given one (nil starts at the first), at most limit.
+	Rows(ctx context.Context, kind string, after *Row, limit int) ([]Row, error)
+
+	// Close releases the store. What was acknowledged stays durable.
+	Close() error
+}
+
+// Reopener is implemented by stores that must be opened anew after a commit
+// whose outcome is unknown. Until Reopen returns nil the store is unavailable;
+// afterwards everything that it reads is durable.
+type Reopener interface {
+	Reopen(ctx context.Context) error
+}
