@@ -117,7 +117,8 @@ type ListOptions struct {
 type PersistenceService interface {
 	// Commit makes the units durable, in order, and returns an outcome for
 	// each. Units of one key see the earlier ones of the same call. A unit that
-	// conflicts or is invalid fails alone.
+	// conflicts or is invalid fails alone, but for the later units of its key in
+	// the same call: these were computed on it and conflict.
 	//
 	// An error means the whole call: wrapping ErrInvalid, nothing was applied
 	// because the store refused some unit's data; wrapping ErrUnavailable,

@@ -1,0 +1,268 @@
+package persist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twinsrv/twinsrv/actor"
+)
+
+// CommitterConfig tunes a Committer. The zero value works.
+type CommitterConfig struct {
+	// MaxUnits is the most units one commit has. 0 means 4,096.
+	MaxUnits int
+	// MaxBytes is the size of states, changes and rows at which a group is
+	// closed; a single larger unit makes a group of its own. 0 means 4 MB.
+	MaxBytes int
+	// KeepChanges is how many positions of the journal stay; older changes are
+	// dropped in the background. 0 means 1,000,000.
+	KeepChanges uint64
+	// MinBackoff and MaxBackoff bound the wait between two tries to reopen a
+	// broken store. 0 means 50 ms and 5 s.
+	MinBackoff, MaxBackoff time.Duration
+}
+
+func (c CommitterConfig) withDefaults() CommitterConfig {
+	if c.MaxUnits <= 0 {
+		c.MaxUnits = 4096
+	}
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = 4 << 20
+	}
+	if c.KeepChanges == 0 {
+		c.KeepChanges = 1_000_000
+	}
+	if c.MinBackoff <= 0 {
+		c.MinBackoff = 50 * time.Millisecond
+	}
+	if c.MaxBackoff <= 0 {
+		c.MaxBackoff = 5 * time.Second
+	}
+	return c
+}
+
+// Committer groups the units of many lanes into durable commits: whatever is
+// queued while the last commit runs is the next group. There is one for each
+// service, and while it lives nobody else writes to that service.
+//
+// It runs only while something is queued, as a job of the system's executor,
+// and hands outcomes out through callbacks that must not block; so no slow
+// actor can hold it up. Its methods are safe for concurrent use.
+type Committer struct {
+	sys   *actor.System
+	store PersistenceService
+	cfg   CommitterConfig
+	ctx   context.Context // ends when Close gives up waiting
+	stop  context.CancelFunc
+
+	mu      sync.Mutex
+	queue   []pending
+	running bool
+	closed  bool
+	down    error // why the store is being reopened; nil while it serves
+	idle    []*actor.Waiter
+
+	last    uint64 // highest position seen; only the running job touches it
+	trimmed uint64 // position through which the journal was trimmed; likewise
+}
+
+type pending struct {
+	lane *Lane
+	unit Unit
+	tag  any
+}
+
+// NewCommitter returns the committer of a service. The caller closes the
+// committer first and the service after it.
+func NewCommitter(sys *actor.System, store PersistenceService, cfg CommitterConfig) *Committer {
+	ctx, stop := context.WithCancel(context.Background())
+	return &Committer{sys: sys, store: store, cfg: cfg.withDefaults(), ctx: ctx, stop: stop}
+}
+
+// Service returns the store behind the committer, for reading.
+func (c *Committer) Service() PersistenceService { return c.store }
+
+// Down returns why the store takes no writes at the moment, or nil.
+func (c *Committer) Down() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.down
+}
+
+func (c *Committer) submit(p pending) {
+	c.mu.Lock()
+	c.queue = append(c.queue, p)
+	start := !c.running
+	c.running = true
+	c.mu.Unlock()
+	if start {
+		c.sys.Go(c.run)
+	}
+}
+
+// run commits groups until nothing is queued.
+func (c *Committer) run() {
+	for {
+		group, refuse := c.take()
+		switch {
+		case group == nil:
+			return
+		case refuse != nil:
+			c.settle(group, nil, refuse)
+		default:
+			c.commit(group)
+			c.trim()
+		}
+		c.deliver(group)
+	}
+}
+
+// take removes the next group from the queue. It returns nil when the queue is
+// empty, having marked the job as ended and woken those who wait for that.
+func (c *Committer) take() (group []pending, refuse error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 {
+		c.running = false
+		c.queue = nil
+		for _, w := range c.idle {
+			w.Wake()
+		}
+		c.idle = nil
+		return nil, nil
+	}
+	n, size := 0, 0
+	for n < len(c.queue) && n < c.cfg.MaxUnits {
+		size += c.queue[n].unit.size()
+		if n > 0 && size > c.cfg.MaxBytes {
+			break
+		}
+		n++
+	}
+	group = c.queue[:n:n]
+	c.queue = c.queue[n:]
+	switch {
+	case c.down != nil:
+		refuse = fmt.Errorf("%w: it is being reopened after: %w", ErrUnavailable, c.down)
+	case c.closed:
+		refuse = fmt.Errorf("%w: the committer is closed", ErrUnavailable)
+	}
+	return group, refuse
+}
+
+func (u *Unit) size() int {
+	n := len(u.Key.Pod) + len(u.Key.Name) + 64
+	if u.Record != nil {
+		n += len(u.Record.State)
+	}
+	for i := range u.Changes {
+		n += len(u.Changes[i].Data) + 64
+	}
+	for i := range u.Rows {
+		n += len(u.Rows[i].ID) + len(u.Rows[i].Value) + 32
+	}
+	return n
+}
+
+// commit brings a group into the store and settles each of its units. A group
+// that the store refuses for its data is halved until the guilty unit stands
+// alone.
+func (c *Committer) commit(group []pending) {
+	live, units := c.prepare(group)
+	if len(units) == 0 {
+		return
+	}
+	outcomes, err := c.store.Commit(c.ctx, units)
+	switch {
+	case err == nil && len(outcomes) != len(units):
+		err = fmt.Errorf("%w: the store gave %d outcomes for %d units", ErrUnknown, len(outcomes), len(units))
+		c.fault(err)
+		c.settle(live, nil, err)
+	case err == nil:
+		c.settle(live, outcomes, nil)
+	case errors.Is(err, ErrInvalid) && len(live) > 1:
+		half := len(live) / 2
+		c.commit(live[:half])
+		c.commit(live[half:])
+	case errors.Is(err, ErrInvalid):
+		c.settle(live, nil, err)
+	case errors.Is(err, ErrUnavailable):
+		c.fault(err)
+		c.settle(live, nil, err)
+	default:
+		if !errors.Is(err, ErrUnknown) {
+			err = fmt.Errorf("%w: %w", ErrUnknown, err)
+		}
+		c.fault(err)
+		c.settle(live, nil, err)
+	}
+}
+
+// prepare settles the units whose lane is poisoned and returns the others,
+// with the life filled in where an earlier commit has decided it.
+func (c *Committer) prepare(group []pending) ([]pending, []Unit) {
+	live := make([]pending, 0, len(group))
+	units := make([]Unit, 0, len(group))
+	for _, p := range group {
+		if p.lane.poison != nil {
+			p.lane.settle(p, Outcome{Err: p.lane.refusal(p.unit.Key)})
+			continue
+		}
+		if p.unit.Life == 0 && p.unit.Expect > 0 {
+			p.unit.Life = p.lane.life
+		}
+		live = append(live, p)
+		units = append(units, p.unit)
+	}
+	return live, units
+}
+
+// settle notes outcomes with their lanes; err, if not nil, is every unit's.
+func (c *Committer) settle(group []pending, outcomes []Outcome, err error) {
+	for i, p := range group {
+		o := Outcome{Err: err}
+		if err == nil {
+			o = outcomes[i]
+			c.last = max(c.last, o.Position)
+		}
+		p.lane.settle(p, o)
+	}
+}
+
+// deliver hands the settled results to the lanes, in the order in which the
+// lanes first appear in the group.
+func (c *Committer) deliver(group []pending) {
+	for _, p := range group {
+		if results := p.lane.settled; len(results) > 0 {
+			p.lane.settled = nil
+			p.lane.deliver(results)
+		}
+	}
+}
+
+// Close waits until everything queued has its outcome, or until ctx ends, and
+// then refuses whatever comes. It leaves the service open.
+func (c *Committer) Close(ctx context.Context) error {
+	defer c.stop()
+	defer func() {
+		c.mu.Lock()
+		c.closed = true
+		c.mu.Unlock()
+	}()
+	c.mu.Lock()
+	if !c.running {
+		c.closed = true
+		c.mu.Unlock()
+		return nil
+	}
+	w := c.sys.NewWaiter()
+	c.idle = append(c.idle, w)
+	c.mu.Unlock()
+	if err := w.Wait(ctx); err != nil {
+		return fmt.Errorf("close the committer while a commit is still running: %w", err)
+	}
+	return nil
+}
