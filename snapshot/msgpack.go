@@ -1,0 +1,4 @@
+package snapshot
+
+// Msgpack returns a new msgpack codec.
+func Msgpack() Codec { panic("being written") }
