@@ -1,0 +1,101 @@
+# Everything that a developer of twinsrv runs. `make` alone lists the targets.
+#
+# It needs Go (the version in go.mod) and make. `make race`, and so `make
+# check`, also need a C compiler: the race detector is linked by cgo. Linters
+# come from tools/go.mod; nothing is installed globally, except that `make
+# test` fetches strace where it is missing and may (see tools/scripts/need.sh).
+#
+# Tests that need something beyond Go look at TWINSRV_REQUIRE, a comma
+# separated list (known: strace). Where the thing is missing, a test that needs
+# it fails if it is listed, and else skips with a reason that begins with
+# "needs strace: ". With CI=true everything known is required.
+
+SHELL := /bin/bash
+GO    ?= go
+
+# Variables to give on the command line.
+ARGS      ?=
+BENCH     ?= .
+FUZZTIME  ?= 20s
+TESTFLAGS ?=
+PKGS      ?= ./...
+
+ifeq ($(CI),true)
+TWINSRV_REQUIRE ?= strace
+endif
+export TWINSRV_REQUIRE
+
+# The modules of this repository: the product, its benchmarks, its tools.
+NESTED := $(patsubst %/go.mod,%,$(wildcard bench/go.mod tools/go.mod))
+LINTER := $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml
+
+.DEFAULT_GOAL := help
+.PHONY: help run demo build test race fuzz bench cover lint fmt tidy check \
+	fmt-check vet-check tidy-check docs-check nested-check cc strace
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## serve the example buildings with a simulated day (ARGS="--listen 127.0.0.1:9000")
+	$(GO) run ./examples/buildings $(ARGS)
+
+demo: ## the same in a temporary folder, to its end
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	$(GO) run ./examples/buildings --data "$$dir/data" --listen 127.0.0.1:0 --exit $(ARGS)
+
+build: ## compile everything; bin/twinsrv
+	$(GO) build ./...
+	$(GO) build -trimpath -o bin/ ./cmd/...
+
+test: strace ## all tests, without a C compiler (PKGS=./pod TESTFLAGS="-run TestBurst -v")
+	CGO_ENABLED=0 $(GO) test -timeout 20m $(TESTFLAGS) $(PKGS)
+
+race: cc ## all tests under the race detector; needs a C compiler
+	CGO_ENABLED=1 $(GO) test -race -timeout 25m $(TESTFLAGS) $(PKGS)
+
+fuzz: ## every fuzz target for FUZZTIME each (20s)
+	GO="$(GO)" tools/scripts/fuzz.sh $(FUZZTIME)
+
+bench: ## measure against the references (BENCH=regexp selects)
+	cd bench && $(GO) run . -bench "$(BENCH)" $(ARGS)
+
+cover: ## statement coverage over all packages; coverage.out
+	CGO_ENABLED=0 $(GO) test -timeout 20m -coverpkg=./... -coverprofile=coverage.out $(TESTFLAGS) $(PKGS)
+	@$(GO) tool cover -func=coverage.out | tail -n 1
+
+lint: ## golangci-lint over all modules; its first build takes some minutes
+	$(LINTER) ./...
+	@set -e; for m in $(NESTED); do echo "(cd $$m) golangci-lint"; (cd $$m && $(LINTER) ./...); done
+
+fmt: ## format all Go files
+	gofmt -s -w .
+
+tidy: ## go mod tidy in all modules
+	$(GO) mod tidy
+	@set -e; for m in $(NESTED); do echo "(cd $$m) go mod tidy"; $(GO) -C $$m mod tidy; done
+
+check: fmt-check tidy-check vet-check docs-check nested-check lint race ## everything that must be green before a commit
+
+fmt-check: ## gofmt has nothing to change
+	@out=$$(gofmt -s -l .); if [ -n "$$out" ]; then echo "not formatted (make fmt mends it):"; echo "$$out"; exit 1; fi
+
+tidy-check: ## go mod tidy has nothing to change
+	$(GO) mod tidy -diff
+	@set -e; for m in $(NESTED); do echo "(cd $$m) go mod tidy -diff"; $(GO) -C $$m mod tidy -diff; done
+
+vet-check: ## go vet
+	$(GO) vet ./...
+
+docs-check: ## the documents' Go code compiles, their links lead somewhere
+	$(GO) -C tools run ./doccheck -root ..
+
+nested-check: ## the modules bench and tools vet, build and pass their tests
+	@set -e; for m in $(NESTED); do echo "(cd $$m) go vet, go build, go test -short"; \
+	$(GO) -C $$m vet ./...; $(GO) -C $$m build -o /dev/null ./...; CGO_ENABLED=0 $(GO) -C $$m test -short ./...; done
+
+# Not in the list: what other targets need.
+cc:
+	@command -v $$($(GO) env CC) >/dev/null || { echo "make race needs a C compiler ($$($(GO) env CC) is not on the path); make test does without."; exit 1; }
+
+strace:
+	@tools/scripts/need.sh strace

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# need.sh NAME...  makes sure that programs which some tests use are there.
+#
+# What is missing is installed by apt-get where that exists and the user is
+# root, and every step is said. What stays missing is an error when it is
+# listed in TWINSRV_REQUIRE; else its tests skip.
+set -euo pipefail
+
+works() {
+	case $1 in
+	strace) strace -f -o /dev/null true >/dev/null 2>&1 ;;
+	*) command -v "$1" >/dev/null ;;
+	esac
+}
+
+required() { [[ ",${TWINSRV_REQUIRE:-}," == *",$1,"* ]]; }
+
+# install prints why it could not, if it could not.
+install() {
+	if command -v "$1" >/dev/null; then
+		echo "$1 is installed but does not work here (may this machine trace processes?)"
+	elif [[ $(uname -s) != Linux ]]; then
+		echo "$1 is for Linux only"
+	elif ! command -v apt-get >/dev/null; then
+		echo "$1 is not installed and there is no apt-get to install it with"
+	elif [[ $(id -u) != 0 ]]; then
+		echo "$1 is not installed; only root may: apt-get install $1"
+	else
+		echo "installing $1 by apt-get; some tests use it" >&2
+		export DEBIAN_FRONTEND=noninteractive
+		if ! { apt-get install -y -qq --no-install-recommends "$1" ||
+			{ apt-get update -qq && apt-get install -y -qq --no-install-recommends "$1"; }; } >/dev/null 2>&1; then
+			echo "apt-get could not install $1"
+		elif ! works "$1"; then
+			echo "$1 was installed but does not work here (may this machine trace processes?)"
+		fi
+	fi
+}
+
+status=0
+for name in "$@"; do
+	works "$name" && continue
+	why=$(install "$name")
+	[[ -z $why ]] && continue
+	if required "$name"; then
+		echo "missing: $why, and TWINSRV_REQUIRE=${TWINSRV_REQUIRE} asks for it" >&2
+		status=1
+	else
+		echo "$why; the tests that need it skip" >&2
+	fi
+done
+exit "$status"
