@@ -1,0 +1,61 @@
+package actor
+
+import "fmt"
+
+// Policy says what a mailbox does with a message when it is full.
+type Policy uint8
+
+const (
+	// Unbounded mailboxes are never full; Mailbox.Capacity is not used.
+	Unbounded Policy = iota
+	// Fail refuses the message with ErrMailboxFull.
+	Fail
+)
+
+// Mailbox describes an actor's user mailbox. The zero value is unbounded.
+// Terminated, PoisonPill and timers are taken also when it is full.
+type Mailbox struct {
+	Capacity int // messages waiting, without the one in progress; at least 1 unless Unbounded
+	Policy   Policy
+}
+
+// Props say how to make an actor. They are copied at Spawn.
+type Props struct {
+	// New makes the instance: at the start and at each restart, on the
+	// actor's own turn. It must be set.
+	New func() Actor
+	// Mailbox is the user mailbox; the zero value is unbounded.
+	Mailbox Mailbox
+	// Supervisor decides about failures of this actor's children. Nil is the
+	// default: one for one, restart, 5 a minute, backoff 50 ms to 1 s.
+	Supervisor *Strategy
+	// OnAbsent is called for a message to a child of this actor that does not
+	// exist or has stopped, in the sender's call and so on any goroutine, also
+	// concurrently. True says that it took the message, else it becomes a dead
+	// letter. It must not block. What a child left in its mailbox comes here
+	// in order, ahead of what is sent to it later. Terminated, PoisonPill and
+	// an actor's own timers and piped results never come here.
+	OnAbsent func(name string, m Message) bool
+	// Held starts the actor with its user mailbox held, until Context.Resume.
+	Held bool
+	// OwnPoison delivers PoisonPill to Receive instead of stopping.
+	OwnPoison bool
+}
+
+// PropsOf returns Props with only New set.
+func PropsOf(f func() Actor) Props { return Props{New: f} }
+
+// PropsFunc returns Props for an actor that is only a function.
+func PropsFunc(f ActorFunc) Props { return Props{New: func() Actor { return f }} }
+
+func (p *Props) check() error {
+	switch {
+	case p.New == nil:
+		return fmt.Errorf("%w: Props.New is nil; set the function that makes the actor", ErrInvalid)
+	case p.Mailbox.Policy > Fail:
+		return fmt.Errorf("%w: unknown mailbox policy %d", ErrInvalid, p.Mailbox.Policy)
+	case p.Mailbox.Policy != Unbounded && p.Mailbox.Capacity < 1:
+		return fmt.Errorf("%w: a bounded mailbox needs a Capacity of at least 1, not %d", ErrInvalid, p.Mailbox.Capacity)
+	}
+	return nil
+}
