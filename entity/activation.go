@@ -1,0 +1,213 @@
+package entity
+
+import (
+	"fmt"
+
+	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+// maxInFlight is how many turns may wait for their commits before the entity
+// takes no further message.
+const maxInFlight = 256
+
+// phase is what an activation does with the messages it is given.
+type phase uint8
+
+const (
+	loading     phase = iota // the mailbox is held until the record is there
+	serving                  // turns run
+	failed                   // the store did not answer; messages are refused
+	quarantined              // the record cannot be read; only deletion helps
+)
+
+// hold is a reason to keep the user mailbox shut. The mailbox is open while no
+// reason stands.
+type hold uint8
+
+const (
+	holdLoad    hold = 1 << iota // the record is being read
+	holdCreate                   // Init is running
+	holdFull                     // too many turns in flight
+	holdBarrier                  // something waits for all commits in flight
+	holdPoison                   // a commit failed; the state must be read anew
+)
+
+// head is the state that the next turn builds on. It may be ahead of what is
+// durable.
+type head struct {
+	life     uint64 // 0 until the commit that creates is durable
+	revision uint64 // 0: the entity is absent
+	floor    uint64 // revisions up to here may have been given out before
+	stored   uint64 // the revision that the next unit expects in the store
+	enc      []byte // the state's canonical encoding
+}
+
+// activation is one entity in memory, from its recovery to its passivation:
+// the half that does not depend on the state's type. All of it belongs to the
+// actor's turns.
+type activation struct {
+	host  Host
+	key   persist.Key
+	spec  *Spec
+	model model
+
+	phase    phase
+	reason   error // why the phase is failed or quarantined
+	holds    hold
+	lane     *persist.Lane
+	head     head
+	queue    releaseQueue
+	inFlight int // units submitted whose outcome has not come
+	poison   error
+	creating *creation
+	barrier  func(*actor.Context) // runs once nothing is in flight
+	async    flusher
+	self     *actor.Ref
+}
+
+// Receive handles one user message; it comes only while nothing holds the
+// mailbox.
+func (a *activation) Receive(ctx *actor.Context, msg any) error {
+	a.host.Used()
+	m, err := a.bind(msg)
+	reply := ctx.Defer()
+	switch {
+	case err != nil:
+		a.refuse(ctx, msg, reply, err)
+	case a.phase == failed:
+		a.refuse(ctx, msg, reply, a.reason)
+		a.leaveIfIdle(ctx)
+	case m.op == opPassivate:
+		a.passivate(ctx, reply)
+	case m.op == opDelete:
+		a.drained(ctx, func(ctx *actor.Context) { a.remove(ctx, m, reply) })
+	case a.phase == quarantined:
+		a.refuse(ctx, msg, reply, a.reason)
+	case m.op == opTouch:
+		answer(reply, nil, nil)
+	default:
+		a.turn(ctx, m, reply)
+	}
+	return nil
+}
+
+// bind accepts what may stand in the mailbox: a Message, a Go value of one of
+// the entity's messages, a PoisonPill.
+func (a *activation) bind(msg any) (*Message, error) {
+	if _, ok := msg.(actor.PoisonPill); ok {
+		return Passivate(), nil
+	}
+	return a.spec.Wrap(msg)
+}
+
+// PreStart begins the recovery.
+func (a *activation) PreStart(ctx *actor.Context) error {
+	a.self = ctx.Self()
+	a.load(ctx)
+	return nil
+}
+
+// PostStop answers whoever still waits. What was in flight may or may not
+// become durable.
+func (a *activation) PostStop(ctx *actor.Context) {
+	a.async.cancel()
+	a.queue.failAll(ctx, a, nil, fmt.Errorf("%s: %w: the entity was stopped before its commit was answered", a.key, persist.ErrUnknown))
+	if a.creating != nil {
+		a.refuse(ctx, a.creating.message, a.creating.reply, fmt.Errorf("%s: %w", a.key, actor.ErrStopped))
+		a.creating = nil
+	}
+	a.host.Gone()
+}
+
+// The messages that an activation's own work sends it, ahead of the mailbox.
+type (
+	loaded struct {
+		record  snapshot.Record
+		state   any
+		enc     []byte
+		missing bool
+		err     error
+	}
+	initialised struct {
+		state any
+		err   error
+	}
+	settled   []persist.Result
+	flushDue  struct{ timer *flushTimer }
+	sweepOver struct{}
+)
+
+// Sweep returns the message of Ref.TellSystem that has an idle entity leave
+// memory, and a busy one stay.
+func Sweep() any { return sweepOver{} }
+
+// ReceiveSystem handles what comes back from the activation's own work.
+func (a *activation) ReceiveSystem(ctx *actor.Context, msg any) error {
+	switch m := msg.(type) {
+	case loaded:
+		a.recovered(ctx, m)
+	case initialised:
+		a.initialised(ctx, m)
+	case settled:
+		a.settle(ctx, m)
+	case flushDue:
+		a.flushDue(ctx, m)
+	case flushHead:
+		a.flushHead(ctx, m)
+	case sweepOver:
+		a.leaveIfIdle(ctx)
+	}
+	return nil
+}
+
+// hold shuts the user mailbox for a reason.
+func (a *activation) hold(ctx *actor.Context, h hold) {
+	if a.holds == 0 {
+		ctx.Hold()
+	}
+	a.holds |= h
+}
+
+// unhold takes a reason away and opens the mailbox when it was the last.
+func (a *activation) unhold(ctx *actor.Context, h hold) {
+	if a.holds == 0 {
+		return
+	}
+	if a.holds &^= h; a.holds == 0 {
+		ctx.Resume()
+	}
+}
+
+// submit hands a unit to the committer; its outcome comes back as settled.
+func (a *activation) submit(u persist.Unit, tag any) {
+	if a.lane == nil {
+		self := a.self
+		a.lane = a.host.Committer().Lane(func(r []persist.Result) { self.TellSystem(settled(r)) })
+	}
+	a.inFlight++
+	a.lane.Submit(u, tag)
+}
+
+// refuse answers a message that will not be handled, at once. One that nobody
+// waits for becomes a dead letter.
+func (a *activation) refuse(ctx *actor.Context, msg any, reply *actor.Promise, err error) {
+	if reply != nil {
+		answer(reply, nil, err)
+		return
+	}
+	ctx.System().DeadLetters().Publish(actor.ZombieMsg{
+		To: a.self.Path(), Message: actor.Message{Payload: msg}, Reason: err, At: ctx.Now(),
+	})
+}
+
+func answer(reply *actor.Promise, v any, err error) {
+	switch {
+	case reply == nil:
+	case err != nil:
+		reply.Fail(err)
+	default:
+		reply.Complete(v)
+	}
+}

@@ -1,0 +1,211 @@
+package entity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+const (
+	// reserveAhead is how many revisions an asynchronous entity may give out
+	// before they are durable. Recovery after an unclean stop goes on behind
+	// them.
+	reserveAhead = 1000
+	// maxFlushPause bounds the wait before a failed flush is tried again.
+	maxFlushPause = 5 * time.Second
+)
+
+// flusher writes the states of an asynchronous entity behind its
+// acknowledgements: the newest state at least once an interval, one write in
+// flight at a time. A failed write is tried again and never rolls back.
+type flusher struct {
+	latest   *snapshot.Record // the newest state, if it is not written yet
+	what     string           // the message that led to it
+	running  *flush
+	reserved uint64 // revisions through this one may be given out
+	timer    *flushTimer
+	failing  error // why the last write failed
+	pause    time.Duration
+}
+
+// flush is a write in flight.
+type flush struct {
+	of     *snapshot.Record // the flusher's latest when it began
+	record *snapshot.Record // what is written: a copy with its own Reserved
+}
+
+// flushTimer tells a due timer from one that was replaced.
+type flushTimer struct{ t actor.Timer }
+
+// flushHead brings what the store holds after a write whose outcome is unknown.
+type flushHead struct {
+	record snapshot.Record
+	err    error
+}
+
+func (f *flusher) recovered(revision uint64) { f.reserved = revision }
+
+func (f *flusher) reset() {
+	f.cancel()
+	*f = flusher{}
+}
+
+func (f *flusher) cancel() {
+	if f.timer != nil {
+		f.timer.t.Stop()
+		f.timer = nil
+	}
+}
+
+// clean reports whether the store holds the newest state and promises no
+// revision beyond it.
+func (f *flusher) clean(a *activation) bool {
+	if !a.spec.Durability.IsAsync() || a.phase != serving || a.head.revision == 0 {
+		return true
+	}
+	return f.latest == nil && f.running == nil && f.reserved == a.head.revision
+}
+
+// changed takes a turn's new state. The turn waits only if its revision is
+// beyond what the store has reserved.
+func (f *flusher) changed(ctx *actor.Context, a *activation, e *entry) {
+	f.latest, f.what = e.record, e.message.handler.name
+	e.waits = e.revision > f.reserved
+	switch {
+	case f.failing != nil:
+		// the retry writes it
+	case e.waits || f.reserved-e.revision < reserveAhead/4:
+		f.start(ctx, a, false)
+	case f.timer == nil && f.running == nil:
+		f.schedule(ctx, a, a.spec.Durability.Interval())
+	}
+}
+
+func (f *flusher) schedule(ctx *actor.Context, a *activation, d time.Duration) {
+	f.cancel()
+	due, self := &flushTimer{}, a.self
+	f.timer = due
+	due.t = ctx.System().After(d, func() { self.TellSystem(flushDue{due}) })
+}
+
+// start writes the newest state, unless a write is in flight already. A clean
+// write gives back the revisions that were reserved.
+func (f *flusher) start(ctx *actor.Context, a *activation, clean bool) {
+	if f.running != nil {
+		return
+	}
+	f.cancel()
+	of := f.latest
+	if of == nil { // only the reservation changes
+		of = &snapshot.Record{
+			Life: a.head.life, Revision: a.head.revision, Changed: ctx.Now().UTC(),
+			Schema: a.spec.Version, Codec: a.spec.codec.Name(), State: a.head.enc,
+		}
+	}
+	r := *of
+	r.Life, r.Reserved = a.head.life, r.Revision+reserveAhead
+	if clean {
+		r.Reserved = r.Revision
+	}
+	u := persist.Unit{Key: a.key, Life: a.head.life, Expect: a.head.stored, Record: &r}
+	if f.latest != nil {
+		u.Changes = []persist.Change{a.change(&r, f.what)}
+	}
+	f.running = &flush{of: f.latest, record: &r}
+	a.submit(u, f.running)
+}
+
+func (a *activation) flushDue(ctx *actor.Context, m flushDue) {
+	f := &a.async
+	if f.timer != m.timer {
+		return
+	}
+	f.timer = nil
+	if f.failing != nil {
+		store, key, self, stopped := a.host.Committer().Service(), a.key, a.self, ctx.Context()
+		ctx.System().Go(func() { self.TellSystem(readHead(stopped, store, key)) })
+		return
+	}
+	if f.latest != nil {
+		f.start(ctx, a, false)
+	}
+}
+
+func readHead(ctx context.Context, store persist.PersistenceService, key persist.Key) flushHead {
+	r, err := store.Load(ctx, key)
+	return flushHead{record: r, err: err}
+}
+
+// flushed takes the outcome of a write.
+func (a *activation) flushed(ctx *actor.Context, w *flush, o persist.Outcome) {
+	f := &a.async
+	if a.poison != nil || f.running != w {
+		return
+	}
+	f.running = nil
+	if o.Err != nil {
+		f.fail(ctx, a, o.Err)
+		return
+	}
+	f.failing, f.pause = nil, 0
+	a.head.stored, a.head.floor = w.record.Revision, 0
+	f.reserved = w.record.Reserved
+	if f.latest == w.of {
+		f.latest = nil
+	}
+	short := false
+	for _, e := range a.queue.entries[a.queue.start:] {
+		e.waits = e.waits && e.revision > f.reserved
+		short = short || e.waits
+	}
+	switch {
+	case short:
+		f.start(ctx, a, false)
+	case f.latest != nil:
+		f.schedule(ctx, a, a.spec.Durability.Interval())
+	}
+}
+
+// fail plans the next try. Until then the store's own word on what it holds is
+// needed, since the failed write may have been applied.
+func (f *flusher) fail(ctx *actor.Context, a *activation, err error) {
+	if f.failing == nil {
+		ctx.Logger().Warn("changes of an asynchronous entity are not durable yet; trying again", "entity", a.key.String(), "error", err)
+	}
+	a.lane = nil
+	f.failing = err
+	f.pause = min(max(2*f.pause, a.spec.Durability.Interval(), 10*time.Millisecond), maxFlushPause)
+	f.schedule(ctx, a, f.pause)
+}
+
+// flushHead goes on after a failed write from what the store holds.
+func (a *activation) flushHead(ctx *actor.Context, m flushHead) {
+	f := &a.async
+	switch {
+	case f.failing == nil || a.poison != nil:
+	case m.err == nil && m.record.Life == a.head.life && m.record.Revision >= a.head.stored:
+		a.head.stored, f.reserved = m.record.Revision, max(f.reserved, m.record.Reserved)
+		f.failing = nil
+		f.start(ctx, a, false)
+	case m.err != nil && !errors.Is(m.err, persist.ErrNotFound) && !unreadable(m.err):
+		f.fail(ctx, a, m.err)
+	default:
+		a.lost(ctx, fmt.Errorf("%s: the store no longer holds life %d of it: %w", a.key, a.head.life, persist.ErrConflict))
+	}
+}
+
+// lost gives the activation up: the store holds something else than what was
+// built on.
+func (a *activation) lost(ctx *actor.Context, err error) {
+	ctx.Logger().Error("an entity is read anew; acknowledged changes that were not durable are gone", "entity", a.key.String(), "error", err)
+	a.poison = err
+	a.hold(ctx, holdPoison)
+	a.model.forget()
+	a.queue.failAll(ctx, a, nil, err)
+	a.load(ctx)
+}

@@ -1,0 +1,110 @@
+package entity
+
+import (
+	"fmt"
+
+	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/persist"
+)
+
+// deleted is the type of the change that ends a life.
+const deleted = "deleted"
+
+// drained runs f once nothing of the entity is in flight, now or later; until
+// then the mailbox is held.
+func (a *activation) drained(ctx *actor.Context, f func(*actor.Context)) {
+	if a.queue.len() == 0 && a.inFlight == 0 && a.poison == nil {
+		f(ctx)
+		return
+	}
+	a.hold(ctx, holdBarrier)
+	a.barrier = f
+}
+
+func (a *activation) runBarrier(ctx *actor.Context) {
+	f := a.barrier
+	if f == nil || a.queue.len() > 0 || a.inFlight > 0 || a.poison != nil {
+		return
+	}
+	a.barrier = nil
+	a.unhold(ctx, holdBarrier)
+	f(ctx)
+}
+
+// remove ends the life. Nothing is in flight when it is called, and nothing is
+// handled until its outcome is there.
+func (a *activation) remove(ctx *actor.Context, m *Message, reply *actor.Promise) {
+	u := persist.Unit{Key: a.key, Delete: true}
+	e := &entry{waits: true, removes: true, reply: reply, message: m}
+	switch {
+	case a.phase == failed:
+		a.refuse(ctx, m, reply, a.reason)
+		a.leaveIfIdle(ctx)
+		return
+	case a.phase == quarantined:
+		u.Force = true
+	case a.head.revision == 0:
+		a.refuse(ctx, m, reply, fmt.Errorf("%w: %s", ErrNotFound, a.key))
+		return
+	case a.async.failing != nil:
+		a.refuse(ctx, m, reply, fmt.Errorf("%s: %w: earlier changes are not durable yet: %v", a.key, persist.ErrUnavailable, a.async.failing))
+		return
+	default:
+		if err := m.If.Check(a.head.life, a.head.revision); err != nil {
+			a.refuse(ctx, m, reply, fmt.Errorf("%s: %w", a.key, err))
+			return
+		}
+		e.life, e.revision = a.head.life, max(a.head.revision, a.head.floor)+1
+		u.Life, u.Expect = a.head.life, a.head.stored
+		u.Changes = []persist.Change{{Revision: e.revision, Time: ctx.Now().UTC(), Type: deleted}}
+	}
+	a.hold(ctx, holdBarrier)
+	a.queue.add(e)
+	a.submit(u, e)
+}
+
+// removed makes the entity absent once its deletion is durable.
+func (a *activation) removed(ctx *actor.Context) {
+	if a.phase == quarantined {
+		a.phase, a.reason = serving, nil
+		a.host.Quarantine(nil)
+	}
+	a.head = head{}
+	a.model.forget()
+	a.async.reset()
+	a.unhold(ctx, holdBarrier)
+}
+
+// passivate makes the entity leave memory once everything is durable.
+func (a *activation) passivate(ctx *actor.Context, reply *actor.Promise) {
+	a.drained(ctx, func(ctx *actor.Context) {
+		switch {
+		case !a.async.clean(a):
+			if a.async.failing != nil {
+				answer(reply, nil, a.async.failing)
+				return
+			}
+			a.async.start(ctx, a, true)
+			a.passivate(ctx, reply)
+		case ctx.Retire():
+			answer(reply, nil, nil)
+		default:
+			answer(reply, nil, fmt.Errorf("%s: %w", a.key, ErrBusy))
+		}
+	})
+}
+
+// leaveIfIdle retires an activation that nothing waits for; one with changes
+// that are not durable has them flushed and leaves another time.
+func (a *activation) leaveIfIdle(ctx *actor.Context) {
+	if a.holds != 0 || a.queue.len() > 0 || a.inFlight > 0 || a.creating != nil || ctx.Self().MailboxLen() > 0 {
+		return
+	}
+	if !a.async.clean(a) {
+		if a.async.failing == nil {
+			a.async.start(ctx, a, true)
+		}
+		return
+	}
+	ctx.Retire()
+}

@@ -1,0 +1,112 @@
+package entity
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/persist"
+)
+
+// Context is what a handler knows and may do beside changing the state. It is
+// valid only during the call it is handed to. What it is asked to send or start
+// happens after the turn's commit, in order, and not at all when the handler
+// fails.
+type Context struct {
+	a       *activation
+	actor   *actor.Context
+	message *Message
+	effects []effect
+	err     error // the first request that could not be taken
+}
+
+// effect is something to be done once a turn is durable.
+type effect func(ctx *actor.Context, life uint64)
+
+// Pod returns the name of the entity's pod.
+func (c *Context) Pod() string { return c.a.key.Pod }
+
+// Name returns the entity's name.
+func (c *Context) Name() string { return c.a.key.Name }
+
+// Life returns the entity's life, or 0 while the commit that creates the
+// entity is not durable yet.
+func (c *Context) Life() uint64 { return c.a.head.life }
+
+// Revision returns the revision that the handler's state has; 0 in the turn
+// that creates the entity.
+func (c *Context) Revision() uint64 { return c.a.head.revision }
+
+// Now returns the system's time.
+func (c *Context) Now() time.Time { return c.actor.Now() }
+
+// Logger returns a logger that names the entity.
+func (c *Context) Logger() *slog.Logger {
+	return c.actor.Logger().With("pod", c.a.key.Pod, "entity", c.a.key.Name)
+}
+
+// Send sends a message to an entity, at most once: it may be lost in a crash
+// between the commit and its delivery, and becomes a dead letter when the
+// receiver's mailbox is full or refuses it. The turn fails when the pod or the
+// message is unknown.
+func (c *Context) Send(pod, name string, msg any) { c.send(0, pod, name, msg) }
+
+// SendAfter sends a message like Send, once d has passed. What is pending when
+// the process ends is lost.
+func (c *Context) SendAfter(d time.Duration, pod, name string, msg any) { c.send(d, pod, name, msg) }
+
+func (c *Context) send(d time.Duration, pod, name string, msg any) {
+	if !c.changes("send") {
+		return
+	}
+	if err := CheckName(name); err != nil {
+		c.fail(fmt.Errorf("send to pod %s: %w", pod, err))
+		return
+	}
+	m, err := c.a.host.Wrap(pod, msg)
+	if err != nil {
+		c.fail(fmt.Errorf("send to %s/%s: %w", pod, name, err))
+		return
+	}
+	to, a := persist.Key{Pod: pod, Name: name}, c.a
+	c.effects = append(c.effects, func(*actor.Context, uint64) {
+		if d <= 0 {
+			a.post(to, m)
+			return
+		}
+		a.host.System().After(d, func() { a.post(to, m) })
+	})
+}
+
+// PipeTo runs f off the workers after the turn's commit and sends what it
+// returns to this entity, as a message of its Go type, in the same life only. An
+// error comes back as a PipeFailed, if the type handles that, and is logged
+// otherwise. f's ctx ends when the entity leaves memory.
+func (c *Context) PipeTo(f func(ctx context.Context) (any, error)) {
+	if !c.changes("start work") {
+		return
+	}
+	a := c.a
+	c.effects = append(c.effects, func(ctx *actor.Context, life uint64) { a.pipe(ctx, f, life) })
+}
+
+// PipeFailed tells a handler that work started by PipeTo failed.
+type PipeFailed struct {
+	Error string `json:"error"`
+}
+
+func (c *Context) changes(what string) bool {
+	if c.message.handler.kind == KindQuery {
+		c.fail(fmt.Errorf("a query only reads and cannot %s; use Reply", what))
+		return false
+	}
+	return true
+}
+
+func (c *Context) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}

@@ -1,0 +1,61 @@
+package entity
+
+import (
+	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+// Directory finds entities by their keys. Package pod implements it.
+type Directory interface {
+	// Wrap binds a Go value to a message of a pod, as Spec.Wrap does.
+	Wrap(pod string, v any) (*Message, error)
+	// Post puts a message into the mailbox of an entity, which is made active
+	// when it is not. The payload is a *Message, or a Go value that Wrap takes.
+	Post(key persist.Key, m actor.Message) error
+	// System returns the actor system the entities live in.
+	System() *actor.System
+}
+
+// Host is the place in which an entity is active: a slot of its pod. The
+// activation calls it on its own turns.
+type Host interface {
+	Directory
+	Key() persist.Key
+	Spec() *Spec
+	Committer() *persist.Committer
+	// SetView publishes the acknowledged state; a record of revision 0 says
+	// that the entity is absent, nil that its state must be read from the
+	// store. Whoever gets a record must not change it.
+	SetView(*snapshot.Record)
+	// Quarantine lists the entity as unreadable; nil takes it off the list.
+	Quarantine(reason error)
+	// Published announces a change that is acknowledged.
+	Published(persist.Change)
+	// Used notes that the entity handled a message.
+	Used()
+	// Gone says that the activation has ended and takes no more messages.
+	Gone()
+}
+
+// Ref is an entity's address. It stays good whether the entity exists or not,
+// is active or not. The zero value is not usable; it is safe for concurrent
+// use.
+type Ref struct {
+	dir Directory
+	key persist.Key
+}
+
+// NewRef returns the address of a key in a directory.
+func NewRef(d Directory, key persist.Key) Ref { return Ref{dir: d, key: key} }
+
+// Key returns the entity's pod and name.
+func (r Ref) Key() persist.Key { return r.key }
+
+// Post puts a message into the entity's mailbox.
+func (r Ref) Post(m actor.Message) error { return r.dir.Post(r.key, m) }
+
+// System returns the actor system the entity lives in.
+func (r Ref) System() *actor.System { return r.dir.System() }
+
+var _ actor.Target = Ref{}

@@ -1,0 +1,144 @@
+package entity
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+// Object is a document's state: a JSON object, with numbers as json.Number so
+// that they keep their text.
+type Object map[string]any
+
+// UnmarshalJSON refuses what is not an object.
+func (o *Object) UnmarshalJSON(data []byte) error {
+	v, err := snapshot.ParseJSON(data)
+	if err != nil {
+		return err
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return notAnObject(v)
+	}
+	*o = m
+	return nil
+}
+
+// Merge is the message "merge" of a document: a JSON merge patch (RFC 7396).
+// Members that are null are removed, objects are merged, everything else
+// replaces. Its body is the patch itself.
+type Merge map[string]any
+
+// UnmarshalJSON refuses a patch that is not an object: it would replace the
+// whole state by something that is none.
+func (m *Merge) UnmarshalJSON(data []byte) error {
+	return (*Object)(m).UnmarshalJSON(data)
+}
+
+// Set is the message "set" of a document: it puts a value at a JSON pointer
+// (RFC 6901), making the objects on the way. The empty pointer replaces the
+// whole state and needs an object. In an array an existing index is replaced
+// and "-" appends.
+type Set struct {
+	Pointer string `json:"pointer"`
+	Value   any    `json:"value"`
+}
+
+// Remove is the message "remove" of a document: it removes what stands at a
+// JSON pointer, and is rejected when nothing does.
+type Remove struct {
+	Pointer string `json:"pointer"`
+}
+
+// Document describes entities whose state is a JSON object, for pods that are
+// declared and not programmed. They handle the messages Merge, Set and Remove,
+// of which the first two create unless Create says otherwise.
+type Document struct {
+	// Name is the name of the pod.
+	Name string
+	// Create says which of "merge", "set" and "remove" create an entity, and of
+	// what name. The zero value lets "merge" and "set" create any.
+	Create Creation
+	// Durability is Sync unless set.
+	Durability Durability
+	// Eager recovers every entity when the pod starts.
+	Eager bool
+}
+
+func (d Document) state() (o Object) { return o }
+
+// Spec checks and compiles the definition.
+func (d Document) Spec() (*Spec, error) {
+	create := d.Create
+	if create.By == nil {
+		create.By = []string{"merge", "set"}
+	}
+	spec := &Spec{
+		Name: d.Name, Kind: KindDocument, Durability: d.Durability, Eager: d.Eager,
+		State: reflect.TypeFor[Object](), codec: snapshot.JSON(),
+	}
+	empty := func(context.Context, string) (Object, error) { return Object{}, nil }
+	handlers := Handlers[Object]{
+		"merge":  On(func(_ *Context, o *Object, m Merge) error { return o.merge(m) }),
+		"set":    On(func(_ *Context, o *Object, m Set) error { return o.set(m) }),
+		"remove": On(func(_ *Context, o *Object, m Remove) error { return o.remove(m) }),
+	}
+	return compile(spec, empty, handlers, create)
+}
+
+// Replace returns the message that makes body, a JSON object, the whole state of
+// a document.
+func (s *Spec) Replace(body []byte) (*Message, error) {
+	v, err := snapshot.ParseJSON(body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if _, ok := v.(map[string]any); !ok {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, notAnObject(v))
+	}
+	return s.Wrap(Set{Value: v})
+}
+
+// notAnObject says which kind of value stands where an object must.
+func notAnObject(v any) error {
+	kind := "a number"
+	switch v.(type) {
+	case nil:
+		kind = "null"
+	case bool:
+		kind = "a boolean"
+	case string:
+		kind = "a string"
+	case []any:
+		kind = "an array"
+	}
+	return fmt.Errorf("a document is a JSON object, not %s", kind)
+}
+
+func (o *Object) merge(m Merge) error {
+	*o = mergePatch(map[string]any(*o), map[string]any(m)).(map[string]any)
+	return nil
+}
+
+// mergePatch is MergePatch of RFC 7396, section 2. It may keep parts of both.
+func mergePatch(target, patch any) any {
+	p, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	t, ok := target.(map[string]any)
+	if !ok || t == nil {
+		t = make(map[string]any, len(p))
+	}
+	for k, v := range p {
+		if v == nil {
+			delete(t, k)
+		} else {
+			t[k] = mergePatch(t[k], v)
+		}
+	}
+	return t
+}
+

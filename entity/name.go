@@ -1,0 +1,46 @@
+package entity
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxName is the longest name of an entity, in bytes.
+const MaxName = 256
+
+// CheckName returns an error wrapping ErrName, with the rule it breaks, when
+// name cannot be an entity's: names are valid UTF-8 of 1 to 256 bytes without
+// U+0000, and neither "." nor "..".
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%w: an entity's name must not be empty", ErrName)
+	case len(name) > MaxName:
+		return fmt.Errorf("%w: an entity's name has at most %d bytes, this one has %d", ErrName, MaxName, len(name))
+	case name == "." || name == "..":
+		return fmt.Errorf("%w: an entity cannot be named %q", ErrName, name)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("%w: an entity's name must be valid UTF-8", ErrName)
+	case strings.IndexByte(name, 0) >= 0:
+		return fmt.Errorf("%w: an entity's name must not contain U+0000", ErrName)
+	}
+	return nil
+}
+
+// CheckPodName returns an error wrapping ErrName when name cannot be a pod's:
+// those match [a-z0-9][a-z0-9._-]{0,63}.
+func CheckPodName(name string) error {
+	bad := fmt.Errorf("%w: a pod's name must match [a-z0-9][a-z0-9._-]{0,63}, %q does not", ErrName, name)
+	if len(name) == 0 || len(name) > 64 {
+		return bad
+	}
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		alnum := 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
+		if !alnum && (i == 0 || c != '.' && c != '_' && c != '-') {
+			return bad
+		}
+	}
+	return nil
+}

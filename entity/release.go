@@ -1,0 +1,235 @@
+package entity
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+// entry holds what one turn produced until everything the turn was computed on
+// is durable.
+type entry struct {
+	waits    bool // its commit has no outcome yet
+	removes  bool
+	reply    *actor.Promise
+	message  *Message
+	value    any // the handler's answer; nil stands for an Ack
+	err      error
+	effects  []effect
+	life     uint64 // 0: the life that the commit before it begins
+	revision uint64
+	record   *snapshot.Record // the state after a turn that changed it
+	position uint64           // of its change
+}
+
+// releaseQueue holds the entries of turns that wait, in the order of the turns.
+type releaseQueue struct {
+	entries []*entry
+	start   int
+}
+
+func (q *releaseQueue) len() int { return len(q.entries) - q.start }
+
+func (q *releaseQueue) add(e *entry) { q.entries = append(q.entries, e) }
+
+// ready removes the first entry if it waits for nothing.
+func (q *releaseQueue) ready() *entry {
+	if q.len() == 0 || q.entries[q.start].waits {
+		return nil
+	}
+	e := q.entries[q.start]
+	q.entries[q.start] = nil
+	if q.start++; q.start == len(q.entries) {
+		q.entries, q.start = q.entries[:0], 0
+		if cap(q.entries) > maxInFlight/4 {
+			q.entries = nil // do not keep a burst's memory for an idle entity
+		}
+	}
+	return e
+}
+
+// failAll answers every entry with an error and releases nothing of them. The
+// guilty entry, if any, gets the cause itself.
+func (q *releaseQueue) failAll(ctx *actor.Context, a *activation, guilty *entry, cause error) {
+	held := q.entries[q.start:]
+	q.entries, q.start = nil, 0
+	for _, e := range held {
+		err := cause
+		if guilty != nil && e != guilty {
+			err = fmt.Errorf("%s: %w: the change before it failed: %v", a.key, persist.ErrUnavailable, cause)
+		}
+		a.refuse(ctx, e.message, e.reply, err)
+	}
+}
+
+// push queues a turn's entry and releases what waits for nothing.
+func (a *activation) push(ctx *actor.Context, e *entry) {
+	a.queue.add(e)
+	a.release(ctx)
+	if a.queue.len() >= maxInFlight {
+		a.hold(ctx, holdFull)
+	}
+}
+
+// release lets out, in order, the entries that everything before them is
+// durable for.
+func (a *activation) release(ctx *actor.Context) {
+	a.letReady(ctx)
+	if a.queue.len() <= maxInFlight/2 {
+		a.unhold(ctx, holdFull)
+	}
+	a.runBarrier(ctx)
+}
+
+func (a *activation) letReady(ctx *actor.Context) {
+	for e := a.queue.ready(); e != nil; e = a.queue.ready() {
+		a.letOut(ctx, e)
+	}
+}
+
+// letOut publishes one turn: the view first, so that whoever hears of the turn
+// also sees it; then the reply, the effects and the change.
+func (a *activation) letOut(ctx *actor.Context, e *entry) {
+	if e.err != nil {
+		a.refuse(ctx, e.message, e.reply, e.err)
+		return
+	}
+	if e.life == 0 {
+		e.life = a.head.life
+	}
+	switch {
+	case e.removes:
+		a.host.SetView(&snapshot.Record{})
+	case e.record != nil:
+		e.record.Life = e.life
+		a.host.SetView(e.record)
+	}
+	a.answer(e)
+	for _, f := range e.effects {
+		f(ctx, e.life)
+	}
+	if e.record != nil {
+		c := a.change(e.record, e.message.Name())
+		c.Position = e.position
+		a.host.Published(c)
+	} else if e.removes {
+		a.host.Published(persist.Change{Position: e.position, Key: a.key, Life: e.life, Revision: e.revision, Time: ctx.Now().UTC(), Type: deleted})
+	}
+}
+
+func (a *activation) answer(e *entry) {
+	if e.reply == nil {
+		return
+	}
+	v, err := e.value, error(nil)
+	switch r := v.(type) {
+	case encodedReply:
+		v, err = r.value(a.spec.codec)
+	case nil:
+		if e.removes || e.message.handler.reply == nil {
+			v = Ack{Life: e.life, Revision: e.revision}
+		}
+	}
+	answer(e.reply, v, err)
+}
+
+// settle takes the outcomes of commits, in the order of their submission.
+func (a *activation) settle(ctx *actor.Context, results []persist.Result) {
+	for _, r := range results {
+		a.inFlight--
+		switch tag := r.Tag.(type) {
+		case *flush:
+			a.flushed(ctx, tag, r.Outcome)
+		case *entry:
+			a.applied(ctx, tag, r.Outcome)
+		}
+	}
+	a.release(ctx)
+	if a.poison != nil && a.inFlight == 0 {
+		a.load(ctx)
+	}
+}
+
+// applied notes one turn's outcome. The first failure poisons the activation:
+// every turn that is held was computed on the failed one.
+func (a *activation) applied(ctx *actor.Context, e *entry, o persist.Outcome) {
+	switch {
+	case a.poison != nil:
+		return // it was failed together with the one that poisoned
+	case o.Err != nil:
+		a.letReady(ctx) // what came before the failed commit is durable
+		a.unapplied(ctx, e, o.Err)
+		return
+	}
+	e.waits = false
+	e.position = o.Position
+	if e.removes {
+		a.removed(ctx)
+		return
+	}
+	e.life = o.Life
+	if a.head.life == 0 {
+		a.head.life = o.Life
+	}
+}
+
+func (a *activation) unapplied(ctx *actor.Context, e *entry, err error) {
+	if e.removes && a.spec.Durability.IsAsync() && a.phase == serving {
+		// Reading anew would lose acknowledged changes. The deletion alone fails.
+		a.queue.failAll(ctx, a, e, err)
+		a.unhold(ctx, holdBarrier)
+		a.async.fail(ctx, a, err)
+		return
+	}
+	a.poison = err
+	a.hold(ctx, holdPoison)
+	a.unhold(ctx, holdBarrier)
+	a.model.forget()
+	a.async.cancel()
+	a.queue.failAll(ctx, a, e, err)
+}
+
+// post sends an effect's message on its way. What cannot be taken is a dead
+// letter.
+func (a *activation) post(to persist.Key, m *Message) {
+	err := a.host.Post(to, actor.Message{Payload: m, Sender: a.self})
+	if err == nil {
+		return
+	}
+	sys := a.host.System()
+	sys.DeadLetters().Publish(actor.ZombieMsg{
+		To: to.String(), Message: actor.Message{Payload: m, Sender: a.self}, Reason: err, At: sys.Now(),
+	})
+}
+
+// pipe runs f off the workers and posts its result to the same life.
+func (a *activation) pipe(ctx *actor.Context, f func(context.Context) (any, error), life uint64) {
+	host, key, sys, self, stopped := a.host, a.key, ctx.System(), a.self, ctx.Context()
+	sys.Go(func() {
+		v, err := guarded(stopped, f)
+		if err != nil {
+			sys.Logger().Warn("work that an entity started failed", "entity", key.String(), "error", err)
+			v = PipeFailed{Error: err.Error()}
+		}
+		m, wrapErr := host.Wrap(key.Pod, v)
+		if wrapErr == nil {
+			m.Life, m.NoCreate = life, true
+			wrapErr = host.Post(key, actor.Message{Payload: m, Sender: self})
+		}
+		if wrapErr != nil {
+			sys.DeadLetters().Publish(actor.ZombieMsg{To: key.String(), Message: actor.Message{Payload: v}, Reason: wrapErr, At: sys.Now()})
+		}
+	})
+}
+
+func guarded(ctx context.Context, f func(context.Context) (any, error)) (v any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked(p)
+		}
+	}()
+	return f(ctx)
+}

@@ -1,0 +1,52 @@
+package entity
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+// decode turns a record into a state of the spec's type (a *S) and its
+// canonical encoding under the type as it is now: fields may have been added
+// or removed since the record was written.
+func (s *Spec) decode(r *snapshot.Record) (state any, enc []byte, err error) {
+	if r.Codec != s.codec.Name() {
+		return nil, nil, fmt.Errorf("%w: the state is encoded as %q and the pod's type uses %q", snapshot.ErrCorrupt, r.Codec, s.codec.Name())
+	}
+	data := r.State
+	if r.Schema != s.Version {
+		if data, err = s.upgrades.Apply(s.codec, data, r.Schema, s.Version); err != nil {
+			return nil, nil, err
+		}
+	}
+	p := reflect.New(s.State)
+	if err := s.codec.Decode(data, p.Interface()); err != nil {
+		return nil, nil, fmt.Errorf("%w: the state does not decode into %s: %w", snapshot.ErrCorrupt, s.State, err)
+	}
+	enc, err = s.codec.Append(nil, p.Interface())
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: the decoded state cannot be encoded again: %w", snapshot.ErrCorrupt, err)
+	}
+	return p.Interface(), enc, nil
+}
+
+// Modern returns a record as the spec's type sees it now: upgraded, with
+// fields added and removed. Records of active entities are modern already.
+func (s *Spec) Modern(r snapshot.Record) (snapshot.Record, error) {
+	_, enc, err := s.decode(&r)
+	if err != nil {
+		return r, err
+	}
+	r.State, r.Schema = enc, s.Version
+	return r, nil
+}
+
+// JSON renders the state of a modern record.
+func (s *Spec) JSON(r *snapshot.Record) ([]byte, error) { return s.codec.ToJSON(r.State) }
+
+// DecodeState decodes the state of a modern record into a pointer to the
+// spec's state type.
+func (s *Spec) DecodeState(r *snapshot.Record, into any) error {
+	return s.codec.Decode(r.State, into)
+}

@@ -1,0 +1,174 @@
+package entity
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime/debug"
+
+	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+// turn judges one message against the head and handles it.
+func (a *activation) turn(ctx *actor.Context, m *Message, reply *actor.Promise) {
+	if err := a.admit(m); err != nil {
+		a.push(ctx, &entry{reply: reply, message: m, err: err})
+		return
+	}
+	if a.head.revision > 0 {
+		a.run(ctx, m, reply)
+		return
+	}
+	if a.spec.init != nil {
+		a.startInit(ctx, m, reply)
+		return
+	}
+	a.model.adopt(reflect.New(a.spec.State).Interface())
+	a.run(ctx, m, reply)
+}
+
+// admit says why the message is not for the entity as it is now, or nil.
+func (a *activation) admit(m *Message) error {
+	if m.Life != 0 && m.Life != a.head.life {
+		return fmt.Errorf("%w: the message is for life %d of %s, which has ended", ErrNotFound, m.Life, a.key)
+	}
+	if a.head.revision == 0 {
+		if err := a.spec.mayCreate(a.key.Name, m); err != nil {
+			return err
+		}
+	}
+	if err := m.If.Check(a.head.life, a.head.revision); err != nil {
+		return fmt.Errorf("%s: %w", a.key, err)
+	}
+	return nil
+}
+
+// run calls the handler and queues what comes of it. A turn that fails leaves
+// the head as it was and the state to be restored from it.
+func (a *activation) run(ctx *actor.Context, m *Message, reply *actor.Promise) {
+	e := &entry{reply: reply, message: m, revision: a.head.revision, life: a.head.life}
+	c := &Context{a: a, actor: ctx, message: m}
+	v, err := a.invoke(c)
+	if err == nil {
+		err = c.err
+	}
+	if err == nil {
+		e.value, err = a.detach(m.handler, v)
+	}
+	var enc []byte
+	if err == nil && m.handler.kind != KindQuery {
+		if enc, err = a.model.encode(); err != nil {
+			err = fmt.Errorf("the state cannot be encoded: %w", err)
+		}
+	}
+	if err != nil {
+		a.model.forget()
+		e.err = a.failure(m.handler.name, err)
+		a.push(ctx, e)
+		return
+	}
+	e.effects = c.effects
+	if m.handler.kind != KindQuery && (a.head.revision == 0 || !bytes.Equal(enc, a.head.enc)) {
+		a.advance(ctx, e, enc)
+	}
+	a.push(ctx, e)
+}
+
+// invoke calls the message's handler and turns a panic into an error.
+func (a *activation) invoke(c *Context) (v any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked(p)
+		}
+	}()
+	m := c.message
+	msg, err := m.value(a.spec.codec)
+	if err != nil {
+		return nil, err
+	}
+	if m.handler.kind == KindQuery {
+		return a.model.query(c, m.handler, msg, a.head.enc)
+	}
+	if a.head.revision > 0 {
+		if err := a.model.restore(a.head.enc); err != nil {
+			return nil, err
+		}
+	}
+	return a.model.handle(c, m.handler, msg)
+}
+
+func panicked(p any) error {
+	return &actor.PanicError{Value: p, Stack: debug.Stack()}
+}
+
+// detach encodes a reply that shares memory with the state, so that later
+// turns do not change it.
+func (a *activation) detach(h *handler, v any) (any, error) {
+	if h.reply == nil || !h.detachRe {
+		return v, nil
+	}
+	enc, err := a.spec.codec.Append(nil, v)
+	if err != nil {
+		return nil, fmt.Errorf("the reply cannot be encoded: %w", err)
+	}
+	return encodedReply{h: h, enc: enc}, nil
+}
+
+type encodedReply struct {
+	h   *handler
+	enc []byte
+}
+
+func (r encodedReply) value(c snapshot.Codec) (any, error) {
+	v := reflect.New(r.h.reply)
+	if err := c.Decode(r.enc, v.Interface()); err != nil {
+		return nil, fmt.Errorf("the reply to %q cannot be decoded: %w", r.h.name, err)
+	}
+	return v.Elem().Interface(), nil
+}
+
+// failure is the error that a handler's caller gets.
+func (a *activation) failure(name string, err error) error {
+	if r := (*RejectedError)(nil); errors.As(err, &r) {
+		return r
+	}
+	return &HandlerError{Key: a.key, Message: name, Err: err}
+}
+
+// advance makes the turn's state the head and has it committed.
+func (a *activation) advance(ctx *actor.Context, e *entry, enc []byte) {
+	creates := a.head.revision == 0
+	a.head.revision = max(a.head.revision, a.head.floor) + 1
+	a.head.enc = enc
+	e.revision = a.head.revision
+	e.record = &snapshot.Record{
+		Life: a.head.life, Revision: e.revision, Reserved: e.revision, Changed: ctx.Now().UTC(),
+		Schema: a.spec.Version, Codec: a.spec.codec.Name(), State: enc,
+	}
+	if a.spec.Durability.IsAsync() && !creates {
+		a.async.changed(ctx, a, e)
+		return
+	}
+	if a.spec.Durability.IsAsync() {
+		e.record.Reserved = e.revision + reserveAhead
+		a.async.reserved = e.record.Reserved // holds once this commit does, and so does all behind it
+	}
+	e.waits = true
+	a.submit(persist.Unit{
+		Key: a.key, Life: a.head.life, Expect: a.head.stored, Record: e.record,
+		Changes: []persist.Change{a.change(e.record, e.message.handler.name)},
+	}, e)
+	a.head.stored = e.revision
+	a.head.floor = 0
+}
+
+// change is the journal's line for a record.
+func (a *activation) change(r *snapshot.Record, what string) persist.Change {
+	return persist.Change{
+		Key: a.key, Life: r.Life, Revision: r.Revision, Time: r.Changed, Type: what,
+		Schema: r.Schema, Codec: r.Codec, Data: r.State,
+	}
+}
