@@ -1,0 +1,336 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/twinsrv/twinsrv/persist"
+)
+
+// logFill is how full the log's pages are made: positions only grow, so no key
+// comes between two others later.
+const logFill = 0.95
+
+// Commit implements persist.PersistenceService. The whole call is one
+// transaction and two syncs; when every unit is refused, none.
+//
+// Each unit without changes spends one position too. In a forced deletion,
+// whose caller may not know the entity's revision, a change whose revision is
+// not above the last one in the journal gets the one that follows it.
+func (s *Store) Commit(ctx context.Context, units []persist.Unit) ([]persist.Outcome, error) {
+	if err := s.take(ctx); err != nil {
+		return nil, err
+	}
+	defer s.release()
+	c := commit{s: s, next: s.next, outcomes: make([]persist.Outcome, len(units))}
+	err := s.update(func(tx *bbolt.Tx) error { return c.run(tx, units) })
+	var f *fault
+	switch {
+	case errors.As(err, &f) && !errors.Is(err, persist.ErrUnknown) && !errors.Is(err, persist.ErrUnavailable):
+		// A damaged page was met before anything was written. Halving the group
+		// leaves the entity whose pages these are alone with its failure.
+		return nil, fmt.Errorf("%w: %w", persist.ErrInvalid, err)
+	case err != nil:
+		return nil, err
+	}
+	s.next = c.next
+	for kind := range c.kinds {
+		s.kinds[kind] = struct{}{}
+	}
+	return c.outcomes, nil
+}
+
+// commit is one call of Commit inside its transaction.
+type commit struct {
+	s        *Store
+	next     uint64
+	outcomes []persist.Outcome
+	created  map[persist.Key]uint64 // lives that began in this call
+	kinds    map[string]struct{}    // kinds of rows that are new to the file
+
+	records, log, changes, rows, meta *bbolt.Bucket
+}
+
+func (c *commit) run(tx *bbolt.Tx, units []persist.Unit) error {
+	c.records = tx.Bucket([]byte(recordsBucket))
+	c.log = tx.Bucket([]byte(logBucket))
+	c.log.FillPercent = logFill
+	c.changes = tx.Bucket([]byte(changesBucket))
+	c.rows = tx.Bucket([]byte(rowsBucket))
+	c.meta = tx.Bucket([]byte(metaBucket))
+	c.created = map[persist.Key]uint64{}
+	applied := 0
+	for i := range units {
+		u := &units[i]
+		before, err := c.check(u)
+		if err != nil {
+			c.outcomes[i] = persist.Outcome{Err: fmt.Errorf("%s: %w", u.Key, err)}
+			continue
+		}
+		if c.outcomes[i], err = c.apply(u, before); err != nil {
+			// The unit may be half written: the whole transaction is given up.
+			return fmt.Errorf("%s: %w: %w", u.Key, persist.ErrInvalid, err)
+		}
+		applied++
+	}
+	if applied == 0 {
+		return errNothing
+	}
+	return putNumber(c.meta, nextKey, c.next)
+}
+
+// stored is what the file has of a unit's entity before the unit.
+type stored struct {
+	exists   bool
+	readable bool
+	entry
+}
+
+// check decides whether a unit is applied. It writes nothing.
+func (c *commit) check(u *persist.Unit) (stored, error) {
+	if err := c.s.checkUnit(u); err != nil {
+		return stored{}, err
+	}
+	k := recordKey(u.Key)
+	var b stored
+	var unread error
+	if err := guard(c.s.path, func() error {
+		v := c.records.Get(k)
+		if v == nil {
+			return nil
+		}
+		b.exists = true
+		b.entry, _, unread = readEntry(k, v)
+		b.readable = unread == nil
+		return nil
+	}); err != nil {
+		return b, fmt.Errorf("%w: %w", persist.ErrInvalid, err)
+	}
+	switch {
+	case u.Force:
+		return b, nil
+	case u.Expect == 0 && !b.exists:
+		return b, nil
+	case u.Expect == 0:
+		return b, fmt.Errorf("%w: it exists already", persist.ErrConflict)
+	case !b.exists:
+		return b, fmt.Errorf("%w: it does not exist", persist.ErrConflict)
+	case !b.readable:
+		return b, fmt.Errorf("%w: the stored record cannot be read: %w", persist.ErrConflict, unread)
+	}
+	life := u.Life
+	if life == 0 {
+		if life = c.created[u.Key]; life == 0 {
+			return b, fmt.Errorf("%w: no earlier unit of the call created it, and no life is given", persist.ErrConflict)
+		}
+	}
+	if b.life != life || b.revision != u.Expect {
+		return b, fmt.Errorf("%w: life %d revision %d is stored, the unit expects %d and %d",
+			persist.ErrConflict, b.life, b.revision, life, u.Expect)
+	}
+	return b, nil
+}
+
+// apply writes a unit that was checked.
+func (c *commit) apply(u *persist.Unit, b stored) (persist.Outcome, error) {
+	if u.Delete && !b.exists {
+		return persist.Outcome{}, nil // by force: nothing is there to change
+	}
+	life, revision := b.life, uint64(0)
+	switch {
+	case !b.exists:
+		life = c.next
+		c.created[u.Key] = life
+	case u.Force:
+		var err error
+		if life, revision, err = c.lastChange(u, b); err != nil {
+			return persist.Outcome{}, err
+		}
+	}
+	o := persist.Outcome{Life: life, Position: c.next}
+	if len(u.Changes) == 0 {
+		c.next++
+	}
+	for i := range u.Changes {
+		change := u.Changes[i]
+		change.Key, change.Life, change.Position = u.Key, life, c.next
+		if u.Force {
+			change.Revision = max(change.Revision, revision+1)
+			revision = change.Revision
+		}
+		if err := c.putChange(&change); err != nil {
+			return persist.Outcome{}, err
+		}
+		o.Position = c.next
+		c.next++
+	}
+	return o, c.putState(u, life)
+}
+
+// putState writes or removes the record and the rows of a unit.
+func (c *commit) putState(u *persist.Unit, life uint64) error {
+	k := recordKey(u.Key)
+	if u.Delete {
+		delete(c.created, u.Key)
+		if err := c.records.Delete(k); err != nil {
+			return err
+		}
+		return c.deleteRows(u.Key)
+	}
+	if u.Record != nil {
+		r := *u.Record
+		r.Life = life
+		if err := c.records.Put(k, sealRecord(k, &r)); err != nil {
+			return err
+		}
+	}
+	for i := range u.Rows {
+		if err := c.putRow(u.Key, &u.Rows[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *commit) putChange(change *persist.Change) error {
+	p := positionKey(change.Position)
+	if err := c.log.Put(p, sealChange(p, change)); err != nil {
+		return err
+	}
+	k := changeKey(changesPrefix(change.Key), change.Life, change.Revision)
+	return c.changes.Put(k, seal(changesBucket, k, 0, change.Position))
+}
+
+// lastChange returns the life that a forced deletion ends, and that life's last
+// revision in the journal, 0 if there is none. An unreadable record's life is
+// the unit's, or else the journal's, or else a new one.
+func (c *commit) lastChange(u *persist.Unit, b stored) (life, revision uint64, err error) {
+	prefix := changesPrefix(u.Key)
+	life = b.life
+	if !b.readable {
+		life = u.Life
+	}
+	end := life
+	if end == 0 {
+		end = ^uint64(0)
+	}
+	cursor := c.changes.Cursor()
+	k, _ := cursor.Seek(changeKey(prefix, end, ^uint64(0)))
+	if k == nil {
+		k, _ = cursor.Last()
+	} else if !bytes.HasPrefix(k, changeKey(prefix, end, ^uint64(0))) {
+		k, _ = cursor.Prev()
+	}
+	if bytes.HasPrefix(k, prefix) {
+		l, r, err := parseChangeKey(prefix, k)
+		if err != nil {
+			return 0, 0, err
+		}
+		if life == 0 || life == l {
+			return l, r, nil
+		}
+	}
+	if life == 0 {
+		life = c.next
+	}
+	return life, 0, nil
+}
+
+func (c *commit) putRow(key persist.Key, r *persist.RowOp) error {
+	k := rowKey(r.Kind, key, r.ID)
+	if r.Delete {
+		return c.rows.Delete(k)
+	}
+	if err := c.noteKind(r.Kind); err != nil {
+		return err
+	}
+	return c.rows.Put(k, sealRow(k, r.Value))
+}
+
+// noteKind keeps the list of the kinds of rows, by which the rows of an entity
+// are found. There are few kinds, and so no second index is kept.
+func (c *commit) noteKind(kind string) error {
+	if _, ok := c.s.kinds[kind]; ok {
+		return nil
+	}
+	if _, ok := c.kinds[kind]; ok {
+		return nil
+	}
+	if c.kinds == nil {
+		c.kinds = map[string]struct{}{}
+	}
+	c.kinds[kind] = struct{}{}
+	return putNumber(c.meta, kindPrefix+kind, 0)
+}
+
+func (c *commit) deleteRows(key persist.Key) error {
+	for _, kinds := range []map[string]struct{}{c.s.kinds, c.kinds} {
+		for kind := range kinds {
+			prefix := rowsPrefix(kind, key)
+			var found [][]byte
+			cursor := c.rows.Cursor()
+			for k, _ := cursor.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = cursor.Next() {
+				found = append(found, bytes.Clone(k))
+			}
+			for _, k := range found {
+				if err := c.rows.Delete(k); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Trim implements persist.PersistenceService.
+func (s *Store) Trim(ctx context.Context, through uint64, limit int) (int, error) {
+	if err := s.take(ctx); err != nil {
+		return 0, err
+	}
+	defer s.release()
+	dropped := 0
+	err := s.update(func(tx *bbolt.Tx) (err error) {
+		dropped, err = trim(tx, through, limitOr(limit))
+		return err
+	})
+	if err != nil {
+		return 0, unreadable("trim the log", err)
+	}
+	return dropped, nil
+}
+
+func trim(tx *bbolt.Tx, through uint64, limit int) (int, error) {
+	log, changes := tx.Bucket([]byte(logBucket)), tx.Bucket([]byte(changesBucket))
+	var positions, entries [][]byte
+	cursor := log.Cursor()
+	for k, v := cursor.First(); k != nil && len(positions) < limit; k, v = cursor.Next() {
+		if binary.BigEndian.Uint64(k) > through {
+			break
+		}
+		positions = append(positions, bytes.Clone(k))
+		// The entry of a change that cannot be read stays behind; Changes passes
+		// over entries of what was trimmed.
+		if change, err := readChange(k, v); err == nil {
+			entries = append(entries, changeKey(changesPrefix(change.Key), change.Life, change.Revision))
+		}
+	}
+	if len(positions) == 0 {
+		return 0, errNothing
+	}
+	for _, k := range entries {
+		if err := changes.Delete(k); err != nil {
+			return 0, err
+		}
+	}
+	for _, k := range positions {
+		if err := log.Delete(k); err != nil {
+			return 0, err
+		}
+	}
+	return len(positions), nil
+}

@@ -1,0 +1,28 @@
+package bolt
+
+import "time"
+
+// Config tunes a Store. The zero value works.
+type Config struct {
+	// LockTimeout is how long Open and Reopen wait for another process to let
+	// go of the file. 0 fails at once.
+	LockTimeout time.Duration
+	// MaxRecord is the most bytes that the state of one record, the data of one
+	// change and the value of one row may have; a unit with more is refused.
+	// 0 means 16 MiB.
+	MaxRecord int
+	// NoVerify skips the check of the file's pages at Open and Reopen, so that
+	// a damaged file can still be read where it is whole. Damage then shows
+	// when it is met, as an error of the call that met it. The meta pages and
+	// the list of free pages are checked all the same, except that one damaged
+	// meta page is passed over in favour of the other, which may lack the last
+	// commit.
+	NoVerify bool
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxRecord <= 0 {
+		c.MaxRecord = 16 << 20
+	}
+	return c
+}

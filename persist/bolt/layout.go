@@ -1,0 +1,164 @@
+package bolt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+// The buckets of a file and what is in them. Numbers in keys are big endian,
+// eight bytes each; parts that are text never hold U+0000, which ends them.
+//
+//	records  pod 0 name             → life, revision; the record's envelope
+//	log      position               → the whole change
+//	changes  pod 0 name 0 life rev  → position
+//	rows     kind 0 pod 0 name 0 id → the row's value
+//	meta     a word                 → a number, or nothing
+//
+// Every value begins with a seal: the CRC32C of the bucket's name, the key and
+// the value's head, which are the numbers before the semicolon. Verification
+// checks seals without reading whole values. So a damaged key cannot pass for
+// another entity's, and an entity cannot vanish by it; the rest of a value has
+// a checksum of its own.
+const (
+	recordsBucket = "records"
+	logBucket     = "log"
+	changesBucket = "changes"
+	rowsBucket    = "rows"
+	metaBucket    = "meta"
+)
+
+const (
+	formatVersion = 1
+
+	formatKey  = "format" // meta: the version of this layout
+	nextKey    = "next"   // meta: the next position to give
+	kindPrefix = "kind\x00"
+
+	sealSize = 4
+)
+
+// headSize returns how many bytes of a bucket's values the seal covers, and
+// false for a bucket that this layout does not have.
+func headSize(bucket string) (int, bool) {
+	switch bucket {
+	case recordsBucket:
+		return 16, true
+	case changesBucket, metaBucket:
+		return 8, true
+	case logBucket, rowsBucket:
+		return 0, true
+	}
+	return 0, false
+}
+
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+// sum returns the seal of a key and a value's head in a bucket.
+func sum(bucket string, key, head []byte) uint32 {
+	t := castagnoli()
+	// Bucket names differ in their first letter, and a byte is as good as a
+	// word for telling them apart.
+	c := crc32.Update(0, t, []byte{bucket[0]})
+	c = crc32.Update(c, t, key)
+	return crc32.Update(c, t, head)
+}
+
+// seal starts a value: room for size more bytes behind seal and head.
+func seal(bucket string, key []byte, size int, head ...uint64) []byte {
+	v := make([]byte, sealSize, sealSize+8*len(head)+size)
+	for _, n := range head {
+		v = binary.BigEndian.AppendUint64(v, n)
+	}
+	binary.BigEndian.PutUint32(v, sum(bucket, key, v[sealSize:]))
+	return v
+}
+
+// unseal checks a value's seal and returns its head and its body.
+func unseal(bucket string, key, value []byte) (head, body []byte, err error) {
+	n, _ := headSize(bucket)
+	if len(value) < sealSize+n {
+		return nil, nil, fmt.Errorf("value of %d bytes is too short: %w", len(value), snapshot.ErrCorrupt)
+	}
+	head, body = value[sealSize:sealSize+n], value[sealSize+n:]
+	if binary.BigEndian.Uint32(value) != sum(bucket, key, head) {
+		return nil, nil, fmt.Errorf("key and value do not belong together: %w", snapshot.ErrCorrupt)
+	}
+	return head, body, nil
+}
+
+func recordKey(k persist.Key) []byte {
+	b := make([]byte, 0, len(k.Pod)+1+len(k.Name))
+	b = append(b, k.Pod...)
+	b = append(b, 0)
+	return append(b, k.Name...)
+}
+
+func changesPrefix(k persist.Key) []byte { return append(recordKey(k), 0) }
+
+func changeKey(prefix []byte, life, revision uint64) []byte {
+	b := make([]byte, 0, len(prefix)+16)
+	b = append(b, prefix...)
+	b = binary.BigEndian.AppendUint64(b, life)
+	return binary.BigEndian.AppendUint64(b, revision)
+}
+
+// parseChangeKey returns the life and revision at the end of a key that begins
+// with the prefix.
+func parseChangeKey(prefix, key []byte) (life, revision uint64, err error) {
+	if len(key) != len(prefix)+16 {
+		return 0, 0, fmt.Errorf("key of a change has %d bytes behind the name, want 16: %w", len(key)-len(prefix), snapshot.ErrCorrupt)
+	}
+	return binary.BigEndian.Uint64(key[len(prefix):]), binary.BigEndian.Uint64(key[len(prefix)+8:]), nil
+}
+
+func positionKey(p uint64) []byte { return binary.BigEndian.AppendUint64(nil, p) }
+
+func kindStart(kind string) []byte { return append([]byte(kind), 0) }
+
+func rowsPrefix(kind string, k persist.Key) []byte {
+	b := make([]byte, 0, len(kind)+len(k.Pod)+len(k.Name)+3)
+	b = append(b, kind...)
+	b = append(b, 0)
+	b = append(b, k.Pod...)
+	b = append(b, 0)
+	b = append(b, k.Name...)
+	return append(b, 0)
+}
+
+func rowKey(kind string, k persist.Key, id string) []byte {
+	return append(rowsPrefix(kind, k), id...)
+}
+
+func parseRowKey(key []byte) (persist.Row, error) {
+	p := bytes.SplitN(key, []byte{0}, 4)
+	if len(p) != 4 {
+		return persist.Row{}, fmt.Errorf("key of a row has %d parts, want 4: %w", len(p), snapshot.ErrCorrupt)
+	}
+	return persist.Row{
+		Kind: string(p[0]),
+		Key:  persist.Key{Pod: string(p[1]), Name: string(p[2])},
+		ID:   string(p[3]),
+	}, nil
+}
+
+// checked appends a body behind its own checksum.
+func checked(dst, body []byte) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, crc32.Checksum(body, castagnoli()))
+	return append(dst, body...)
+}
+
+// unchecked returns the body behind its checksum. It shares memory with b.
+func unchecked(b []byte) ([]byte, error) {
+	if len(b) < 4 {
+		return nil, fmt.Errorf("value of %d bytes is too short: %w", len(b), snapshot.ErrCorrupt)
+	}
+	if want, got := binary.BigEndian.Uint32(b), crc32.Checksum(b[4:], castagnoli()); want != got {
+		return nil, fmt.Errorf("value's checksum is %08x, its bytes give %08x: %w", want, got, snapshot.ErrCorrupt)
+	}
+	return b[4:], nil
+}

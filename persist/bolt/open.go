@@ -1,0 +1,245 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
+)
+
+// newFileSize is what bbolt writes into a new file at once. A file of at most
+// this size that holds only zeros was being made when the power went.
+const newFileSize = 4 * (64 << 10)
+
+// opened is a file that passed every check and whose contents are durable.
+type opened struct {
+	db    *bbolt.DB
+	file  *os.File
+	txid  uint64
+	next  uint64
+	kinds map[string]struct{}
+}
+
+// open locks, checks and settles the file, hands it to bbolt and proves with
+// one synced transaction that it takes writes.
+//
+// The checks run before bbolt sees the file, on the very descriptor that it
+// gets: it would panic on a damaged list of free pages, or ask for as much
+// memory as noise says.
+func open(path string, cfg Config) (o opened, err error) {
+	fresh := false
+	options := &bbolt.Options{
+		Timeout: max(cfg.LockTimeout, time.Millisecond), // 0 would wait for ever
+		// The map finds room in constant time also in a large, fragmented file.
+		FreelistType: bbolt.FreelistMapType,
+		// The list of free pages is written with every commit: it costs one page
+		// mostly. Without that bbolt walks all pages at Open (on a goroutine of
+		// its own, where a damaged page ends the process) and again whenever a
+		// commit fails.
+		NoFreelistSync: false,
+		NoStatistics:   true,
+		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+			f, err := os.OpenFile(name, flag, mode)
+			if err != nil {
+				return nil, err
+			}
+			if fresh, err = prepare(f, name, cfg); err != nil {
+				return nil, errors.Join(err, f.Close())
+			}
+			o.file = f
+			return f, nil
+		},
+	}
+	err = guard(path, func() (err error) {
+		o.db, err = bbolt.Open(path, 0o600, options)
+		return err
+	})
+	if err != nil {
+		if o.file != nil {
+			_ = o.file.Close() // bbolt mostly has; this lets go of the lock when it panicked
+		}
+		if errors.Is(err, bbolterrors.ErrTimeout) {
+			err = ErrLocked
+		}
+		if !strings.Contains(err.Error(), path) {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+		return opened{}, err
+	}
+	if err = o.begin(path); err == nil && fresh {
+		err = syncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		o.close(path)
+		return opened{}, err
+	}
+	return o, nil
+}
+
+// prepare takes the lock and checks and settles what is in the file. It says
+// whether the file is new.
+func prepare(f *os.File, path string, cfg Config) (fresh bool, err error) {
+	if err := lock(f, cfg.LockTimeout); err != nil {
+		return false, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	if fresh, err = unwritten(f, info.Size()); err != nil || fresh {
+		if err == nil {
+			err = f.Truncate(0)
+		}
+		return fresh, err
+	}
+	m, err := check(f, info.Size(), path, !cfg.NoVerify)
+	if err != nil {
+		return false, err
+	}
+	return false, settle(f, m, path)
+}
+
+// unwritten says whether nothing was ever committed to the file.
+func unwritten(f io.ReaderAt, size int64) (bool, error) {
+	if size > newFileSize {
+		return false, nil
+	}
+	b := make([]byte, size)
+	if _, err := f.ReadAt(b, 0); err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	for _, c := range b {
+		if c != 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// begin reads the store's own numbers, makes its buckets in a new file, and
+// commits: from here on everything that is read is durable.
+func (o *opened) begin(path string) error {
+	var tx *bbolt.Tx
+	err := guard(path, func() (err error) {
+		if tx, err = o.db.Begin(true); err != nil {
+			return err
+		}
+		if err = o.load(tx); err != nil {
+			return err
+		}
+		o.txid = uint64(tx.ID())
+		return tx.Commit()
+	})
+	if err != nil {
+		if tx != nil {
+			_ = guard(path, tx.Rollback) // does nothing when the commit has ended it
+		}
+		return fmt.Errorf("prepare %s: %w", path, err)
+	}
+	return nil
+}
+
+func (o *opened) load(tx *bbolt.Tx) error {
+	b := tx.Bucket([]byte(metaBucket))
+	if b == nil {
+		return o.create(tx)
+	}
+	format, ok, err := getNumber(b, formatKey)
+	if err != nil {
+		return err
+	}
+	if err := knownFormat(format, ok); err != nil {
+		return err
+	}
+	if o.next, ok, err = getNumber(b, nextKey); err != nil {
+		return err
+	} else if !ok || o.next == 0 {
+		return fmt.Errorf("%w: the next position is missing", ErrDamaged)
+	}
+	for _, name := range []string{recordsBucket, logBucket, changesBucket, rowsBucket} {
+		if tx.Bucket([]byte(name)) == nil {
+			return fmt.Errorf("%w: the bucket %q is missing", ErrDamaged, name)
+		}
+	}
+	o.kinds = map[string]struct{}{}
+	c := b.Cursor()
+	for k, v := c.Seek([]byte(kindPrefix)); strings.HasPrefix(string(k), kindPrefix); k, v = c.Next() {
+		if _, _, err := unseal(metaBucket, k, v); err != nil {
+			return err
+		}
+		o.kinds[string(k[len(kindPrefix):])] = struct{}{}
+	}
+	return nil
+}
+
+func (o *opened) create(tx *bbolt.Tx) error {
+	if k, _ := tx.Cursor().First(); k != nil {
+		return fmt.Errorf("%w: it holds another program's bucket %q; use another file", ErrFormat, k)
+	}
+	for _, name := range []string{recordsBucket, logBucket, changesBucket, rowsBucket, metaBucket} {
+		if _, err := tx.CreateBucket([]byte(name)); err != nil {
+			return err
+		}
+	}
+	o.next, o.kinds = 1, map[string]struct{}{}
+	b := tx.Bucket([]byte(metaBucket))
+	if err := putNumber(b, formatKey, formatVersion); err != nil {
+		return err
+	}
+	return putNumber(b, nextKey, o.next)
+}
+
+func knownFormat(format uint64, ok bool) error {
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: it does not say its version", ErrFormat)
+	case format > formatVersion:
+		return fmt.Errorf("%w: it has version %d and this program reads up to %d: use a newer program", ErrFormat, format, formatVersion)
+	}
+	return nil
+}
+
+// close lets go of the file also when bbolt is in no state to close.
+func (o *opened) close(path string) {
+	_ = guard(path, o.db.Close)
+	_ = o.file.Close()
+}
+
+func getNumber(b *bbolt.Bucket, key string) (n uint64, ok bool, err error) {
+	v := b.Get([]byte(key))
+	if v == nil {
+		return 0, false, nil
+	}
+	head, _, err := unseal(metaBucket, []byte(key), v)
+	if err != nil {
+		return 0, false, fmt.Errorf("number %q: %w", key, err)
+	}
+	return binary.BigEndian.Uint64(head), true, nil
+}
+
+func putNumber(b *bbolt.Bucket, key string, n uint64) error {
+	return b.Put([]byte(key), seal(metaBucket, []byte(key), 0, n))
+}
+
+// syncDir makes a new file's name durable.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil // directories cannot be synced there, and need not be
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	if err := d.Sync(); err != nil {
+		return errors.Join(fmt.Errorf("sync the folder %s: %w", dir, err), d.Close())
+	}
+	return d.Close()
+}

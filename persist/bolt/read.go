@@ -1,0 +1,233 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+const (
+	defaultLimit = 100 // of a page whose limit is not given
+
+	// A read transaction keeps pages from being reused and the file from being
+	// mapped anew, so a long read is made of several, each of at most so many
+	// items and so many bytes.
+	chunkItems = 256
+	chunkBytes = 1 << 20
+)
+
+func limitOr(limit int) int {
+	if limit <= 0 {
+		return defaultLimit
+	}
+	return limit
+}
+
+// scan calls fn for the entries of a bucket from the key seek on, in order,
+// until it returns false. It runs in several transactions: what is committed
+// meanwhile may be seen or not.
+func (s *Store) scan(ctx context.Context, bucket string, seek []byte, fn func(tx *bbolt.Tx, k, v []byte) (bool, error)) error {
+	for more := true; more; {
+		err := s.view(ctx, func(tx *bbolt.Tx) (err error) {
+			c := tx.Bucket([]byte(bucket)).Cursor()
+			size := 0
+			k, v := c.Seek(seek)
+			for n := 0; k != nil; n++ {
+				if n == chunkItems || size > chunkBytes {
+					seek = bytes.Clone(k)
+					return nil
+				}
+				if more, err = fn(tx, k, v); err != nil || !more {
+					return err
+				}
+				size += len(k) + len(v)
+				k, v = c.Next()
+			}
+			more = false
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unreadable turns a fault of the file's pages into the damage of what was
+// asked for.
+func unreadable(what string, err error) error {
+	var f *fault
+	if errors.As(err, &f) {
+		return fmt.Errorf("%s: %w: %w", what, snapshot.ErrCorrupt, err)
+	}
+	if errors.Is(err, persist.ErrUnavailable) {
+		return err // names the file
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// Load implements persist.PersistenceService.
+func (s *Store) Load(ctx context.Context, key persist.Key) (r snapshot.Record, err error) {
+	k := recordKey(key)
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		v := tx.Bucket([]byte(recordsBucket)).Get(k)
+		if v == nil || checkKey(key) != nil {
+			return persist.ErrNotFound
+		}
+		r, err = readRecord(k, v)
+		return err
+	})
+	if err != nil {
+		return snapshot.Record{}, unreadable(key.String(), err)
+	}
+	return r, nil
+}
+
+// List implements persist.PersistenceService.
+func (s *Store) List(ctx context.Context, pod string, o persist.ListOptions) ([]persist.Item, error) {
+	limit := limitOr(o.Limit)
+	start := recordKey(persist.Key{Pod: pod})
+	prefix := recordKey(persist.Key{Pod: pod, Name: o.Prefix})
+	seek := prefix
+	if o.After >= o.Prefix {
+		seek = recordKey(persist.Key{Pod: pod, Name: o.After})
+	}
+	var items []persist.Item
+	err := s.scan(ctx, recordsBucket, seek, func(_ *bbolt.Tx, k, v []byte) (bool, error) {
+		if !bytes.HasPrefix(k, prefix) {
+			return false, nil
+		}
+		item := persist.Item{Name: string(k[len(start):])}
+		if o.After != "" && item.Name <= o.After {
+			return true, nil
+		}
+		r, err := readRecord(k, v)
+		if err != nil {
+			item.Err = fmt.Errorf("%s/%s: %w", pod, item.Name, err)
+		}
+		item.Record = r
+		items = append(items, item)
+		return len(items) < limit, nil
+	})
+	if err != nil {
+		return nil, unreadable("list of "+pod, err)
+	}
+	return items, nil
+}
+
+// Changes implements persist.PersistenceService.
+func (s *Store) Changes(ctx context.Context, key persist.Key, life, from uint64, limit int) ([]persist.Change, error) {
+	limit = limitOr(limit)
+	if checkKey(key) != nil {
+		limit = 0
+	}
+	prefix := changesPrefix(key)
+	var changes []persist.Change
+	more := func(tx *bbolt.Tx, k, v []byte) (bool, error) {
+		if !bytes.HasPrefix(k, prefix) || len(changes) >= limit {
+			return false, nil
+		}
+		l, revision, err := parseChangeKey(prefix, k)
+		if err != nil {
+			return false, err
+		}
+		if life != 0 && l != life {
+			return false, nil
+		}
+		if revision < from {
+			return true, nil
+		}
+		c, ok, err := changeAt(tx, k, v)
+		if ok {
+			changes = append(changes, c)
+		}
+		return len(changes) < limit, err
+	}
+	seek := prefix
+	if life != 0 {
+		seek = changeKey(prefix, life, from)
+	}
+	if err := s.scan(ctx, changesBucket, seek, more); err != nil {
+		return nil, unreadable(fmt.Sprintf("changes of %s", key), err)
+	}
+	return changes, nil
+}
+
+// changeAt returns the change that an entry of the changes bucket refers to. It
+// is not ok when that was trimmed from the log.
+func changeAt(tx *bbolt.Tx, k, v []byte) (c persist.Change, ok bool, err error) {
+	head, _, err := unseal(changesBucket, k, v)
+	if err != nil {
+		return c, false, err
+	}
+	log := tx.Bucket([]byte(logBucket))
+	value := log.Get(head)
+	if value == nil {
+		if first, _ := log.Cursor().First(); first == nil || bytes.Compare(head, first) < 0 {
+			return c, false, nil
+		}
+		return c, false, fmt.Errorf("the change at position %d is missing: %w", binary.BigEndian.Uint64(head), snapshot.ErrCorrupt)
+	}
+	c, err = readChange(head, value)
+	if err != nil {
+		return c, false, fmt.Errorf("position %d: %w", binary.BigEndian.Uint64(head), err)
+	}
+	return c, true, nil
+}
+
+// Log implements persist.PersistenceService.
+func (s *Store) Log(ctx context.Context, after uint64, limit int) ([]persist.Change, error) {
+	limit = limitOr(limit)
+	if after == ^uint64(0) {
+		return nil, ctx.Err()
+	}
+	var changes []persist.Change
+	err := s.scan(ctx, logBucket, positionKey(after+1), func(_ *bbolt.Tx, k, v []byte) (bool, error) {
+		c, err := readChange(k, v)
+		if err != nil {
+			return false, fmt.Errorf("position %d: %w", binary.BigEndian.Uint64(k), err)
+		}
+		changes = append(changes, c)
+		return len(changes) < limit, nil
+	})
+	if err != nil {
+		return nil, unreadable("log", err)
+	}
+	return changes, nil
+}
+
+// Rows implements persist.PersistenceService.
+func (s *Store) Rows(ctx context.Context, kind string, after *persist.Row, limit int) ([]persist.Row, error) {
+	limit = limitOr(limit)
+	prefix := kindStart(kind)
+	seek := prefix
+	if after != nil {
+		seek = rowKey(kind, after.Key, after.ID)
+	}
+	var rows []persist.Row
+	err := s.scan(ctx, rowsBucket, seek, func(_ *bbolt.Tx, k, v []byte) (bool, error) {
+		if !bytes.HasPrefix(k, prefix) {
+			return false, nil
+		}
+		if after != nil && bytes.Equal(k, seek) {
+			return true, nil
+		}
+		row, err := readRow(k, v)
+		if err != nil {
+			return false, fmt.Errorf("row %q: %w", k, err)
+		}
+		rows = append(rows, row)
+		return len(rows) < limit, nil
+	})
+	if err != nil {
+		return nil, unreadable("rows of kind "+kind, err)
+	}
+	return rows, nil
+}

@@ -1,0 +1,268 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/twinsrv/twinsrv/persist"
+)
+
+var (
+	_ persist.PersistenceService = (*Store)(nil)
+	_ persist.Reopener           = (*Store)(nil)
+)
+
+// Store is a persist.PersistenceService in one file. Its methods are safe for
+// concurrent use. Reads see only what is durable.
+//
+// After a commit whose outcome is unknown the store closes its file, and all
+// calls fail with persist.ErrUnavailable until Reopen succeeds.
+type Store struct {
+	path string
+	cfg  Config
+
+	// turn holds the right to commit, reopen and close: one token.
+	turn chan struct{}
+
+	// mu guards db, file and down. Readers hold it for as long as their
+	// transaction lasts, so that nobody unmaps the file under them.
+	mu   sync.RWMutex
+	db   *bbolt.DB
+	file *os.File
+	down error // why the store does not serve; wraps persist.ErrUnavailable
+	gone bool  // closed by Close, for good
+
+	// durable is the newest transaction whose syncs have all succeeded. bbolt
+	// shows a transaction to readers when its meta page is written, which is
+	// before that page is synced.
+	durable atomic.Uint64
+
+	// Only the holder of the turn touches these.
+	next  uint64              // the next position to give
+	kinds map[string]struct{} // kinds of rows that the file has or had
+}
+
+// Open opens the store in the file at path, which it creates if absent; the
+// folder must exist. The file stays locked until Close.
+//
+// It fails at once with an error that wraps ErrLocked when another Store has
+// the file, ErrDamaged when a page of the file is not what was written, and
+// ErrFormat when the file is another program's or a newer version's.
+func Open(path string, cfg Config) (*Store, error) {
+	s := &Store{path: path, cfg: cfg.withDefaults(), turn: make(chan struct{}, 1)}
+	o, err := open(path, s.cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.adopt(o)
+	return s, nil
+}
+
+func (s *Store) adopt(o opened) {
+	s.next, s.kinds = o.next, o.kinds
+	s.durable.Store(o.txid)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.db, s.file, s.down = o.db, o.file, nil
+}
+
+// Path returns the file's path as it was given to Open.
+func (s *Store) Path() string { return s.path }
+
+// Close waits for the commit in progress and releases the file. Later calls of
+// every method fail with persist.ErrUnavailable, except Close, which returns
+// nil.
+func (s *Store) Close() error {
+	s.turn <- struct{}{}
+	defer s.release()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone {
+		return nil
+	}
+	serving := s.down == nil
+	s.gone, s.down = true, fmt.Errorf("%s: %w: it was closed", s.path, persist.ErrUnavailable)
+	if !serving {
+		return nil
+	}
+	return guard(s.path, s.db.Close)
+}
+
+// Reopen opens the file anew after a failure, checks it and proves with one
+// synced transaction that it takes writes: whatever is read afterwards is
+// durable. It may be tried again when it fails. On a store that serves it does
+// nothing.
+func (s *Store) Reopen(ctx context.Context) error {
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	defer s.release()
+	s.mu.RLock()
+	down, gone := s.down, s.gone
+	s.mu.RUnlock()
+	switch {
+	case gone:
+		return down
+	case down == nil:
+		return nil
+	}
+	o, err := open(s.path, s.cfg)
+	if err != nil {
+		return fmt.Errorf("%w: reopen: %w", persist.ErrUnavailable, err)
+	}
+	s.adopt(o)
+	return nil
+}
+
+// take waits for the turn.
+func (s *Store) take(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return s.notBegun(err)
+	}
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return s.notBegun(ctx.Err())
+	}
+}
+
+func (s *Store) release() { <-s.turn }
+
+func (s *Store) notBegun(err error) error {
+	return fmt.Errorf("%s: %w: nothing was begun: %w", s.path, persist.ErrUnavailable, err)
+}
+
+// fail takes the store out of service. When bbolt is stuck (it panicked while
+// it held its own locks) closing it would wait for ever: then only the file is
+// closed, and the map stays until the process ends.
+func (s *Store) fail(cause error, stuck bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down != nil {
+		return
+	}
+	s.down = fmt.Errorf("%s: %w until it is reopened, after: %w", s.path, persist.ErrUnavailable, cause)
+	if !stuck {
+		_ = guard(s.path, s.db.Close) // what was acknowledged is durable already
+	}
+	_ = s.file.Close()
+	s.db, s.file = nil, nil
+}
+
+// probe looks whether the file can still be used: bbolt panics while it holds
+// its locks, and for ever after stands still, when both meta pages are gone (a
+// file that was truncated or overwritten under the running program).
+func probe(f *os.File, path string) error {
+	if _, ok, err := readMetas(f, path); !ok {
+		return err
+	}
+	return nil
+}
+
+// unavailable is an error of a file that bbolt cannot begin to read.
+func (s *Store) unavailable(err error) error {
+	return fmt.Errorf("%w: %w", persist.ErrUnavailable, err)
+}
+
+// view runs fn in a read transaction. fn must be short and must not keep what
+// it is given: the memory belongs to the file. It may be run only once.
+func (s *Store) view(ctx context.Context, fn func(tx *bbolt.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return s.notBegun(err)
+	}
+	done, err := s.read(fn)
+	if done {
+		return err
+	}
+	// The newest transaction is being synced. Once we have the turn, none is.
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	defer s.release()
+	if done, err = s.read(fn); !done {
+		err = fmt.Errorf("%s: %w: its newest transaction is not this program's", s.path, persist.ErrUnavailable)
+	}
+	return err
+}
+
+// read runs fn unless the newest transaction may not be durable yet, which
+// done tells.
+func (s *Store) read(fn func(tx *bbolt.Tx) error) (done bool, err error) {
+	s.mu.RLock()
+	if s.down != nil {
+		defer s.mu.RUnlock()
+		return true, s.down
+	}
+	tx, stuck, err := s.start(s.db, s.file, false)
+	if err != nil {
+		s.mu.RUnlock()
+		s.fail(err, stuck)
+		return true, s.unavailable(err)
+	}
+	defer s.mu.RUnlock()
+	defer func() { _ = tx.Rollback() }()
+	if uint64(tx.ID()) > s.durable.Load() {
+		return false, nil
+	}
+	return true, guard(s.path, func() error { return fn(tx) })
+}
+
+// start begins a transaction; stuck says that bbolt panicked over it.
+func (s *Store) start(db *bbolt.DB, f *os.File, writable bool) (tx *bbolt.Tx, stuck bool, err error) {
+	if err := probe(f, s.path); err != nil {
+		return nil, false, err
+	}
+	err = guard(s.path, func() (err error) {
+		tx, err = db.Begin(writable)
+		return err
+	})
+	var f2 *fault
+	return tx, errors.As(err, &f2), err
+}
+
+// errNothing is returned inside update when there is nothing to write.
+var errNothing = errors.New("nothing to write")
+
+// update runs fn in a write transaction and commits it. The caller has the
+// turn. When fn fails nothing is applied, and its error is returned as it is;
+// for errNothing that is nil. A failure of the commit is persist.ErrUnknown
+// and closes the store.
+func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
+	s.mu.RLock()
+	db, f, down := s.db, s.file, s.down
+	s.mu.RUnlock()
+	if down != nil {
+		return down
+	}
+	tx, stuck, err := s.start(db, f, true)
+	if err != nil {
+		s.fail(err, stuck)
+		return s.unavailable(err)
+	}
+	if err := guard(s.path, func() error { return fn(tx) }); err != nil {
+		if rerr := guard(s.path, tx.Rollback); rerr != nil {
+			s.fail(rerr, true)
+		}
+		if err == errNothing {
+			return nil
+		}
+		return err
+	}
+	id := uint64(tx.ID())
+	if err := guard(s.path, tx.Commit); err != nil {
+		// A panic leaves the transaction open, and bbolt locked.
+		rerr := guard(s.path, tx.Rollback)
+		var f2 *fault
+		s.fail(err, errors.As(rerr, &f2))
+		return fmt.Errorf("%s: %w: %w", s.path, persist.ErrUnknown, err)
+	}
+	s.durable.Store(id)
+	return nil
+}

@@ -1,0 +1,346 @@
+package bolt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// check reads the file's pages, before bbolt does, and returns the newest meta
+// page. With full set it walks everything that can be reached; without, only
+// the meta pages and the list of free pages are looked at, and one damaged
+// meta page is passed over.
+//
+// The walk reads each page once, and of the pages that a large value fills
+// only those that hold a key. A page passes when it says its own number, its
+// kind, sizes that stay inside it, keys in order and between those of its
+// parent, and (in this store's buckets) seals that fit; and when nothing else
+// refers to it. Values are not read: each has a checksum that is tested when
+// it is, so that damage in one harms that one alone.
+func check(f io.ReaderAt, size int64, path string, full bool) (meta, error) {
+	m, ok, err := readMetas(f, path)
+	if err != nil && (full || !ok) {
+		return meta{}, err
+	}
+	if m.pages < 4 || m.pages > uint64(size)/uint64(m.pageSize) {
+		return meta{}, fmt.Errorf("%s: %w: it has %d bytes but says that it uses %d pages of %d bytes: it was cut short; restore it from a backup",
+			path, ErrDamaged, size, m.pages, m.pageSize)
+	}
+	c := &checker{
+		f: f, path: path, size: uint64(m.pageSize), pages: m.pages,
+		seen: make([]uint64, m.pages/64+1),
+		buf:  make([]byte, m.pageSize),
+	}
+	if m.freelist != noFreelist {
+		if err := c.freelist(m.freelist); err != nil {
+			return meta{}, err
+		}
+	} else {
+		full = true // bbolt walks all pages then, unguarded
+	}
+	if !full {
+		return m, nil
+	}
+	return m, c.all(m.root)
+}
+
+// checker walks a file's pages.
+type checker struct {
+	f     io.ReaderAt
+	path  string
+	size  uint64 // of a page
+	pages uint64
+	seen  []uint64 // one bit a page: already accounted for
+	buf   []byte   // the page being read, grown to what is needed of its run
+}
+
+// bucketRoot is a bucket found in the root tree.
+type bucketRoot struct {
+	name   string
+	page   uint64 // 0: inline
+	inline []byte // a copy of the one page of a small bucket
+	at     uint64 // the page that it was found in
+}
+
+func (c *checker) bad(page uint64, format string, args ...any) error {
+	return damaged(c.path, page, format, args...)
+}
+
+// mark accounts for a run of pages, once.
+func (c *checker) mark(page, n uint64) error {
+	if page < 2 || page >= c.pages || n > c.pages-page {
+		return c.bad(page, "pages %d to %d are not all within the file's %d", page, page+n-1, c.pages)
+	}
+	for p := page; p < page+n; p++ {
+		if c.seen[p/64]&(1<<(p%64)) != 0 {
+			return c.bad(p, "two places refer to it")
+		}
+		c.seen[p/64] |= 1 << (p % 64)
+	}
+	return nil
+}
+
+// read reads the first n bytes of the run at page into the buffer.
+func (c *checker) read(page, n uint64) error {
+	if n > uint64(len(c.buf)) {
+		c.buf = make([]byte, n)
+	}
+	if _, err := c.f.ReadAt(c.buf[:n], int64(page*c.size)); err != nil {
+		if errors.Is(err, io.EOF) {
+			return c.bad(page, "the file ends inside it")
+		}
+		return c.bad(page, "%v", err)
+	}
+	return nil
+}
+
+// head reads a page, checks that it is itself and of one of the kinds, and
+// accounts for its run.
+func (c *checker) head(page uint64, kinds uint16) (header, error) {
+	if page < 2 || page >= c.pages {
+		return header{}, c.bad(page, "it is referred to but not within the file's %d pages", c.pages)
+	}
+	if err := c.read(page, c.size); err != nil {
+		return header{}, err
+	}
+	h := parseHeader(c.buf)
+	if h.id != page {
+		return h, c.bad(page, "it says that it is page %d", h.id)
+	}
+	if h.flags == 0 || h.flags&^kinds != 0 || h.flags&(h.flags-1) != 0 {
+		return h, c.bad(page, "it is of kind %#x, which is not expected here", h.flags)
+	}
+	return h, c.mark(page, h.overflow+1)
+}
+
+// freelist checks the list of free pages and accounts for these.
+func (c *checker) freelist(page uint64) error {
+	h, err := c.head(page, freeFlag)
+	if err != nil {
+		return err
+	}
+	n, first := uint64(h.count), uint64(0)
+	if h.count == freeMany {
+		n, first = order.Uint64(c.buf[headerSize:]), 1
+	}
+	room := ((h.overflow+1)*c.size - headerSize) / 8
+	if n > room-first {
+		return c.bad(page, "it lists %d free pages but has room for %d", n, room-first)
+	}
+	if err := c.read(page, headerSize+(first+n)*8); err != nil {
+		return err
+	}
+	for i := first; i < first+n; i++ {
+		if err := c.mark(order.Uint64(c.buf[headerSize+i*8:]), 1); err != nil {
+			return fmt.Errorf("list of free pages on page %d: %w", page, err)
+		}
+	}
+	return nil
+}
+
+// all walks every bucket, the store's own numbers first: a newer format is
+// refused as such and not as damage.
+func (c *checker) all(root uint64) error {
+	var buckets []bucketRoot
+	tree := walk{c: c, root: true, found: func(b bucketRoot) { buckets = append(buckets, b) }}
+	if err := tree.page(root, nil, nil); err != nil {
+		return err
+	}
+	for _, metaFirst := range []bool{true, false} {
+		for _, b := range buckets {
+			if (b.name == metaBucket) != metaFirst {
+				continue
+			}
+			if err := c.bucket(b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *checker) bucket(b bucketRoot) error {
+	w := walk{c: c, bucket: b.name}
+	w.head, w.sealed = headSize(b.name)
+	if b.page != 0 {
+		return w.page(b.page, nil, nil)
+	}
+	h := parseHeader(b.inline)
+	if h.flags != leafFlag {
+		return c.bad(b.at, "the small bucket %q in it is of kind %#x", b.name, h.flags)
+	}
+	return w.leaf(b.at, leaf{raw: b.inline, length: uint64(len(b.inline)), count: h.count}, nil, nil)
+}
+
+// walk checks the tree of one bucket, or of the root.
+type walk struct {
+	c      *checker
+	root   bool
+	found  func(bucketRoot)
+	bucket string
+	sealed bool // values have seals
+	head   int  // bytes of a value that the seal covers
+}
+
+// page checks the tree below a page, whose keys must be at least low and below
+// high (nil: no bound).
+func (w *walk) page(id uint64, low, high []byte) error {
+	h, err := w.c.head(id, branchFlag|leafFlag)
+	if err != nil {
+		return err
+	}
+	length := (h.overflow + 1) * w.c.size
+	table := headerSize + uint64(h.count)*elementSize
+	if table > length {
+		return w.c.bad(id, "its %d elements do not fit into it", h.count)
+	}
+	loaded := w.c.size
+	if table > loaded || h.flags == branchFlag {
+		loaded = length // a branch is keys alone
+		if err := w.c.read(id, loaded); err != nil {
+			return err
+		}
+	}
+	if h.flags == branchFlag {
+		return w.branch(id, h.count, length, low, high)
+	}
+	return w.leaf(id, leaf{raw: w.c.buf[:loaded], length: length, count: h.count}, low, high)
+}
+
+type child struct {
+	key  []byte
+	page uint64
+}
+
+func (w *walk) branch(id uint64, count int, length uint64, low, high []byte) error {
+	if count == 0 {
+		return w.c.bad(id, "it is a branch without children")
+	}
+	children := make([]child, count)
+	keys := make([]byte, 0, w.c.size)
+	for i := range children {
+		at := uint64(headerSize + i*elementSize)
+		e := w.c.buf[at:]
+		start, n := at+uint64(order.Uint32(e)), uint64(order.Uint32(e[4:]))
+		if n > maxKeySize || start < headerSize || start+n > length {
+			return w.c.bad(id, "the key of its element %d is not inside it", i)
+		}
+		keys = append(keys, w.c.buf[start:start+n]...)
+		children[i] = child{key: keys[len(keys)-int(n):], page: order.Uint64(e[8:])}
+	}
+	for i, k := range children {
+		next := high
+		if i+1 < count {
+			next = children[i+1].key
+		}
+		if err := w.inOrder(id, i, k.key, low, next); err != nil {
+			return err
+		}
+		if err := w.page(k.page, k.key, next); err != nil {
+			return err
+		}
+		low = k.key
+	}
+	return nil
+}
+
+// inOrder tests low <= key < high. Only the first key of a page may equal low.
+func (w *walk) inOrder(id uint64, i int, key, low, high []byte) error {
+	c := bytes.Compare(key, low)
+	if c < 0 || (c == 0 && i > 0) || (high != nil && bytes.Compare(key, high) >= 0) {
+		return w.c.bad(id, "the key of its element %d is out of order", i)
+	}
+	return nil
+}
+
+// leaf is a leaf's bytes as far as they were read.
+type leaf struct {
+	raw    []byte
+	length uint64 // of the whole run
+	count  int
+}
+
+func (w *walk) leaf(id uint64, l leaf, low, high []byte) error {
+	if uint64(headerSize+l.count*elementSize) > l.length {
+		return w.c.bad(id, "its %d elements do not fit into it", l.count)
+	}
+	for i := range l.count {
+		at := uint64(headerSize + i*elementSize)
+		e := l.raw[at:]
+		flags, n, size := order.Uint32(e), uint64(order.Uint32(e[8:])), uint64(order.Uint32(e[12:]))
+		start := at + uint64(order.Uint32(e[4:]))
+		if n == 0 || n > maxKeySize || start < headerSize || start+n+size > l.length {
+			return w.c.bad(id, "its element %d is not inside it", i)
+		}
+		if (flags == bucketElement) != w.root || flags&^bucketElement != 0 {
+			return w.c.bad(id, "its element %d is of kind %#x, which is not expected here", i, flags)
+		}
+		want := n + uint64(sealSize+w.head)
+		if w.root {
+			want = n + size
+		}
+		b, err := w.part(id, l, start, min(want, n+size))
+		if err != nil {
+			return err
+		}
+		key := b[:n]
+		if err := w.inOrder(id, i, key, low, high); err != nil {
+			return err
+		}
+		if err := w.element(id, i, key, b[n:]); err != nil {
+			return err
+		}
+		low = key
+	}
+	return nil
+}
+
+// part returns bytes of a leaf, from the file where they were not read yet.
+func (w *walk) part(id uint64, l leaf, start, n uint64) ([]byte, error) {
+	if start+n <= uint64(len(l.raw)) {
+		return l.raw[start : start+n], nil
+	}
+	b := make([]byte, n)
+	if _, err := w.c.f.ReadAt(b, int64(id*w.c.size+start)); err != nil {
+		return nil, w.c.bad(id, "%v", err)
+	}
+	return b, nil
+}
+
+// element checks a key with the start of its value.
+func (w *walk) element(id uint64, i int, key, value []byte) error {
+	if w.root {
+		if len(value) < bucketSize {
+			return w.c.bad(id, "the bucket %q in it has %d bytes", key, len(value))
+		}
+		b := bucketRoot{name: string(key), page: order.Uint64(value), at: id}
+		if b.page == 0 {
+			b.inline = bytes.Clone(value[bucketSize:])
+			if len(b.inline) < headerSize {
+				return w.c.bad(id, "the bucket %q in it has %d bytes", key, len(value))
+			}
+		}
+		w.found(b)
+		return nil
+	}
+	if !w.sealed {
+		return nil
+	}
+	if len(value) < sealSize+w.head {
+		return w.c.bad(id, "the value of its element %d is too short", i)
+	}
+	head := value[sealSize : sealSize+w.head]
+	fits := binary.BigEndian.Uint32(value) == sum(w.bucket, key, head)
+	if w.bucket == metaBucket && string(key) == formatKey {
+		// A newer layout may seal differently: its number alone decides.
+		if n := binary.BigEndian.Uint64(head); n > formatVersion && fits {
+			return fmt.Errorf("%s: %w", w.c.path, knownFormat(n, true))
+		}
+	}
+	if !fits {
+		return w.c.bad(id, "the key of its element %d does not fit its value", i)
+	}
+	return nil
+}
