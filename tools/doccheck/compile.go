@@ -75,7 +75,7 @@ func compile(root string, blocks []block) error {
 	}
 	defer os.RemoveAll(dir)
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	args := []string{"build", "-o", os.DevNull, "-overlay=" + filepath.Join(dir, "overlay.json")}
+	args := []string{"build", "-buildvcs=false", "-o", os.DevNull, "-overlay=" + filepath.Join(dir, "overlay.json")}
 	for i, b := range blocks {
 		pkg := fmt.Sprintf("doccheck-block-%03d", i+1)
 		file := filepath.Join(dir, pkg+".go")
