@@ -90,6 +90,7 @@ func (a *activation) Receive(ctx *actor.Context, msg any) error {
 	default:
 		a.turn(ctx, m, reply)
 	}
+	a.leaveIfAbsent(ctx)
 	return nil
 }
 
@@ -159,6 +160,7 @@ func (a *activation) ReceiveSystem(ctx *actor.Context, msg any) error {
 	case sweepOver:
 		a.leaveIfIdle(ctx)
 	}
+	a.leaveIfAbsent(ctx)
 	return nil
 }
 

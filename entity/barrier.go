@@ -94,6 +94,14 @@ func (a *activation) passivate(ctx *actor.Context, reply *actor.Promise) {
 	})
 }
 
+// leaveIfAbsent retires the slot of a name that no entity has, so that refused
+// messages leave nothing behind.
+func (a *activation) leaveIfAbsent(ctx *actor.Context) {
+	if a.phase == serving && a.head.revision == 0 {
+		a.leaveIfIdle(ctx)
+	}
+}
+
 // leaveIfIdle retires an activation that nothing waits for; one with changes
 // that are not durable has them flushed and leaves another time.
 func (a *activation) leaveIfIdle(ctx *actor.Context) {

@@ -141,4 +141,3 @@ func mergePatch(target, patch any) any {
 	}
 	return t
 }
-

@@ -145,3 +145,6 @@ func (m *Message) value(c snapshot.Codec) (any, error) {
 	}
 	return v.Elem().Interface(), nil
 }
+
+// IsPassivate reports whether the message only asks the entity to leave memory.
+func (m *Message) IsPassivate() bool { return m.op == opPassivate }

@@ -1,0 +1,90 @@
+package pod
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/persist"
+)
+
+// Handle is a pod whose entities' state is an S. It is safe for concurrent use.
+type Handle[S any] struct {
+	*Pod
+}
+
+// TypedView is an entity's acknowledged state, decoded. The state is the
+// caller's own copy.
+type TypedView[S any] struct {
+	Name     string
+	Life     uint64
+	Revision uint64
+	Changed  time.Time
+	State    S
+}
+
+// Start runs the pod of a type. The type's name must not be that of a pod of
+// another kind. It fails with entity.ErrDefinition when the type cannot be
+// used, ErrExists when its name is taken.
+func Start[S any](p *Pods, k entity.Kind[S]) (*Handle[S], error) {
+	pod, err := p.Start(context.Background(), k)
+	if err != nil {
+		return nil, err
+	}
+	return &Handle[S]{Pod: pod}, nil
+}
+
+// Tell puts a message into the entity's mailbox, and creates the entity when it
+// is new. It does not wait for the message to be handled; ctx bounds nothing
+// yet, since a full mailbox is an error at once.
+func (h *Handle[S]) Tell(ctx context.Context, name string, msg any) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s/%s: %w", h.Name(), name, err)
+	}
+	return h.Pod.Tell(name, msg)
+}
+
+// Get returns an entity's acknowledged state, as Pod.Get does.
+func (h *Handle[S]) Get(ctx context.Context, name string) (TypedView[S], error) {
+	v, err := h.Pod.Get(ctx, name)
+	if err != nil {
+		return TypedView[S]{}, err
+	}
+	return typed[S](v)
+}
+
+// Delete ends an entity's life whatever its revision, durably.
+func (h *Handle[S]) Delete(ctx context.Context, name string) error {
+	_, err := h.Pod.Delete(ctx, name, entity.Condition{})
+	return err
+}
+
+// List returns a page of the pod's entities by name, and the name behind which
+// the next page starts; quarantined entities are left out (Pods.Quarantined
+// lists them).
+func (h *Handle[S]) List(ctx context.Context, o persist.ListOptions) (views []TypedView[S], next string, err error) {
+	page, err := h.Pod.List(ctx, o)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, i := range page.Items {
+		if i.Err != nil {
+			continue
+		}
+		v, err := typed[S](i.View)
+		if err != nil {
+			return nil, "", err
+		}
+		views = append(views, v)
+	}
+	return views, page.Next, nil
+}
+
+func typed[S any](v View) (TypedView[S], error) {
+	t := TypedView[S]{Name: v.Name, Life: v.Life, Revision: v.Revision, Changed: v.Changed}
+	if err := v.spec.DecodeState(&v.record, &t.State); err != nil {
+		return t, fmt.Errorf("%s/%s: %w", v.Pod, v.Name, err)
+	}
+	return t, nil
+}

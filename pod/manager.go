@@ -1,0 +1,75 @@
+package pod
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/entity"
+)
+
+// PodManagerActor is the parent of a pod's entities. It makes them on
+// CreateChild and sends idle ones out of memory.
+type PodManagerActor struct {
+	pod   *Pod
+	sweep actor.Timer
+}
+
+// CreateChild asks a PodManagerActor to give an entity its message, which
+// creates the entity if it is new and the message may do that. The answer is
+// the entity's own.
+type CreateChild struct {
+	Name    string
+	Message any
+}
+
+type sweepNow struct{}
+
+// PreStart begins to look for idle entities.
+func (m *PodManagerActor) PreStart(ctx *actor.Context) error {
+	if every := m.pod.pods.cfg.IdleAfter; every > 0 {
+		m.sweep = ctx.ScheduleEvery(every, ctx.Self(), sweepNow{})
+	}
+	return nil
+}
+
+// PostStop ends the look-out.
+func (m *PodManagerActor) PostStop(*actor.Context) {
+	if m.sweep != nil {
+		m.sweep.Stop()
+	}
+}
+
+// Receive handles CreateChild.
+func (m *PodManagerActor) Receive(ctx *actor.Context, msg any) error {
+	switch msg := msg.(type) {
+	case CreateChild:
+		sender, reply := ctx.Sender(), ctx.Defer()
+		if err := m.pod.post(msg.Name, actor.Message{Payload: msg.Message, Sender: sender, Reply: reply}); err != nil {
+			if reply != nil {
+				reply.Fail(err)
+				return nil
+			}
+			m.pod.pods.undeliverable(m.pod.name+"/"+msg.Name, actor.Message{Payload: msg.Message, Sender: sender}, err)
+		}
+	case sweepNow:
+		m.pod.sweepIdle()
+	default:
+		return fmt.Errorf("pod %s: its manager does not know %T", m.pod.name, msg)
+	}
+	return nil
+}
+
+// fullPause is the wait before a full mailbox is tried again.
+const fullPause = 5 * time.Millisecond
+
+// sweepIdle sends out the entities that handled nothing since the last sweep,
+// as a clock's hand does: no entity keeps a timer or reads the time.
+func (p *Pod) sweepIdle() {
+	if spec := p.spec.Load(); spec != nil && spec.Eager {
+		return
+	}
+	for _, s := range p.resident(func(s *slot) bool { return !s.used.Swap(false) }) {
+		s.ref.TellSystem(entity.Sweep())
+	}
+}

@@ -1,0 +1,195 @@
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/persist"
+)
+
+// Pod is a named collection of entities of one type, without the Go type of
+// their state. It is safe for concurrent use.
+type Pod struct {
+	pods    *Pods
+	name    string
+	manager *actor.Ref
+	slots   slots
+
+	def  atomic.Pointer[stored]
+	spec atomic.Pointer[entity.Spec] // nil: the type is not part of this program
+
+	dropping atomic.Bool
+	unread   quarantineList
+}
+
+func newPod(p *Pods, d stored, spec *entity.Spec) *Pod {
+	pod := &Pod{pods: p, name: d.name}
+	pod.slots.init()
+	pod.def.Store(&d)
+	if spec != nil {
+		pod.spec.Store(spec)
+	}
+	return pod
+}
+
+// start spawns the pod's manager and, for an eager pod, begins the recovery.
+func (p *Pod) start() error {
+	manager, err := p.pods.root.Spawn(p.name, actor.Props{
+		New:      func() actor.Actor { return &PodManagerActor{pod: p} },
+		OnAbsent: p.claim,
+	})
+	if err != nil {
+		return fmt.Errorf("start pod %s: %w", p.name, err)
+	}
+	p.manager = manager
+	p.recoverEagerly()
+	return nil
+}
+
+// Name returns the pod's name.
+func (p *Pod) Name() string { return p.name }
+
+// Spec returns what the pod's entities are made of; nil when their type is not
+// part of this program and the pod is read-only.
+func (p *Pod) Spec() *entity.Spec { return p.spec.Load() }
+
+// writable returns the spec, or why the pod takes no messages.
+func (p *Pod) writable() (*entity.Spec, error) {
+	spec := p.spec.Load()
+	if spec == nil {
+		return nil, fmt.Errorf("%w: pod %s has a type that this program does not have; run the program that defines it", ErrReadOnly, p.name)
+	}
+	return spec, nil
+}
+
+// Ref returns an entity's address.
+func (p *Pod) Ref(name string) entity.Ref {
+	return entity.NewRef(p, persist.Key{Pod: p.name, Name: name})
+}
+
+var _ entity.Directory = (*Pod)(nil)
+
+// System returns the actor system that the pod runs in.
+func (p *Pod) System() *actor.System { return p.pods.sys }
+
+// Wrap binds a Go value to the message of its type in a pod.
+func (p *Pod) Wrap(pod string, v any) (*entity.Message, error) { return p.pods.Wrap(pod, v) }
+
+// Post puts a message into an entity's mailbox and returns at once. The payload
+// is an *entity.Message, or a Go value of one of the pod's messages. It fails,
+// taking nothing, when the pod is read-only or closing, the name or the message
+// is bad, or the entity's mailbox is full.
+func (p *Pod) Post(key persist.Key, m actor.Message) error {
+	switch {
+	case key.Pod != p.name:
+		return p.pods.Post(key, m)
+	case p.pods.closing.Load():
+		return fmt.Errorf("pod %s: %w", p.name, ErrStopping)
+	case p.dropping.Load():
+		return fmt.Errorf("%w: pod %s is being deleted", ErrNoPod, p.name)
+	}
+	return p.post(key.Name, m)
+}
+
+// Tell puts a message into an entity's mailbox, which creates the entity if it
+// is new and the message may do that.
+func (p *Pod) Tell(name string, msg any) error {
+	return p.Ref(name).Post(actor.Message{Payload: msg})
+}
+
+// Ask sends a message and waits for the answer.
+func (p *Pod) Ask(ctx context.Context, name string, msg any) (any, error) {
+	return actor.Ask[any](ctx, p.Ref(name), msg)
+}
+
+// Delete ends an entity's life, durably, if the condition holds. The answer is
+// the revision of the deletion; entity.ErrNotFound when there is no entity. A
+// quarantined entity is removed whatever the condition.
+func (p *Pod) Delete(ctx context.Context, name string, c entity.Condition) (entity.Ack, error) {
+	return entity.Ask[entity.Ack](ctx, p.Ref(name), entity.Delete(c))
+}
+
+// post resolves the name to its slot until one takes the message.
+func (p *Pod) post(name string, m actor.Message) error {
+	spec, err := p.writable()
+	if err != nil {
+		return err
+	}
+	if err := entity.CheckName(name); err != nil {
+		return err
+	}
+	msg, err := spec.Wrap(m.Payload)
+	if err != nil {
+		return err
+	}
+	m.Payload = msg
+	for {
+		s, err := p.slots.ensure(name, func() (*slot, error) { return p.spawn(name, p.spec.Load()) })
+		if err != nil {
+			return err
+		}
+		if err = s.ref.TryPost(m); !errors.Is(err, actor.ErrStopped) {
+			if err != nil {
+				return fmt.Errorf("%s/%s: %w", p.name, name, err)
+			}
+			return nil
+		}
+	}
+}
+
+// passivateAll has every resident entity leave memory, again for those that
+// messages kept busy, until none is left or ctx ends.
+func (p *Pod) passivateAll(ctx context.Context) error {
+	for {
+		resident := p.resident(func(*slot) bool { return true })
+		if len(resident) == 0 {
+			return nil
+		}
+		for _, s := range resident {
+			_ = s.ref.Post(actor.Message{Payload: entity.Passivate()}) // full or gone: the next round sees
+		}
+		var failed error
+		for _, s := range resident {
+			err := p.await(ctx, s)
+			if err != nil && !errors.Is(err, entity.ErrBusy) && !errors.Is(err, actor.ErrStopped) && !errors.Is(err, actor.ErrMailboxFull) {
+				failed = fmt.Errorf("%s/%s: %w", p.name, s.name, err)
+			}
+		}
+		if failed != nil {
+			return failed
+		}
+	}
+}
+
+// await asks a slot's entity to leave and waits for its word.
+func (p *Pod) await(ctx context.Context, s *slot) error {
+	reply := p.pods.sys.NewPromise()
+	if err := s.ref.TryPost(actor.Message{Payload: entity.Passivate(), Reply: reply}); err != nil {
+		if errors.Is(err, actor.ErrMailboxFull) {
+			return p.pods.sys.Sleep(ctx, fullPause)
+		}
+		return err
+	}
+	_, err := reply.Wait(ctx)
+	return err
+}
+
+// resident returns the slots for which want holds, by name.
+func (p *Pod) resident(want func(*slot) bool) []*slot {
+	all := p.slots.all(want)
+	slices.SortFunc(all, func(a, b *slot) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// quarantineList names the entities that were found to be unreadable.
+type quarantineList struct {
+	mu sync.Mutex
+	m  map[string]error
+}

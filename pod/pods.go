@@ -1,0 +1,224 @@
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/persist"
+)
+
+// Config tunes Pods. The zero value works.
+type Config struct {
+	// IdleAfter is how long an entity of a lazy pod stays in memory without a
+	// message, at least; it leaves within twice that. 0 means 10 minutes,
+	// negative never.
+	IdleAfter time.Duration
+	// Mailbox is how many messages an entity's mailbox holds before senders
+	// get actor.ErrMailboxFull. 0 means 1,024.
+	Mailbox int
+	// RecoverAtOnce is how many entities an eager pod recovers at a time. 0
+	// means 64.
+	RecoverAtOnce int
+	// Committer tunes how changes are grouped into commits.
+	Committer persist.CommitterConfig
+}
+
+func (c Config) withDefaults() Config {
+	if c.IdleAfter == 0 {
+		c.IdleAfter = 10 * time.Minute
+	}
+	if c.Mailbox <= 0 {
+		c.Mailbox = 1024
+	}
+	if c.RecoverAtOnce <= 0 {
+		c.RecoverAtOnce = 64
+	}
+	return c
+}
+
+// Pods is the registry of the pods on one store. It is safe for concurrent
+// use. Whoever opens it closes it, before the store and the system.
+type Pods struct {
+	sys       *actor.System
+	committer *persist.Committer
+	cfg       Config
+	root      *actor.Ref
+	letters   *PodDeadLetterActor
+	changing  gate // serialises changes of definitions
+
+	mu       sync.RWMutex
+	pods     map[string]*Pod
+	watchers []*watcher
+	closing  atomic.Bool
+}
+
+type watcher struct{ f func(persist.Change) }
+
+// Open opens the pods that a store holds: document pods run at once, typed pods
+// are read-only until Start brings their type. The store must have no other
+// writer and stays the caller's to close.
+func Open(sys *actor.System, store persist.PersistenceService, cfg Config) (*Pods, error) {
+	p := &Pods{
+		sys: sys, committer: persist.NewCommitter(sys, store, cfg.Committer), cfg: cfg.withDefaults(),
+		pods: make(map[string]*Pod),
+	}
+	root, err := sys.Spawn("pods", actor.PropsFunc(func(*actor.Context, any) error { return nil }))
+	if err != nil {
+		return nil, fmt.Errorf("open the pods: %w", err)
+	}
+	p.root = root
+	if err := p.openAll(context.Background()); err != nil {
+		root.Stop()
+		return nil, fmt.Errorf("open the pods: %w", err)
+	}
+	return p, nil
+}
+
+func (p *Pods) openAll(ctx context.Context) error {
+	p.letters = newPodDeadLetterActor(p)
+	if _, err := p.root.Spawn("$deadletters", actor.PropsOf(func() actor.Actor { return p.letters })); err != nil {
+		return err
+	}
+	defs, err := p.storedDefinitions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range defs {
+		if _, err := p.run(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run puts a pod of a stored definition into the registry.
+func (p *Pods) run(d stored) (*Pod, error) {
+	var spec *entity.Spec
+	if d.Type == entity.KindDocument {
+		var err error
+		if spec, err = d.spec(); err != nil {
+			return nil, err
+		}
+	}
+	return p.add(d, spec)
+}
+
+func (p *Pods) add(d stored, spec *entity.Spec) (*Pod, error) {
+	pod := newPod(p, d, spec)
+	if err := pod.start(); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	p.pods[pod.name] = pod
+	p.mu.Unlock()
+	return pod, nil
+}
+
+// Pod returns the pod of a name, or an error wrapping ErrNoPod.
+func (p *Pods) Pod(name string) (*Pod, error) {
+	p.mu.RLock()
+	pod := p.pods[name]
+	p.mu.RUnlock()
+	if pod == nil {
+		return nil, fmt.Errorf("%w: %q; declare it, or start its type", ErrNoPod, name)
+	}
+	return pod, nil
+}
+
+// All returns the pods in the order of their names.
+func (p *Pods) All() []*Pod {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	out := make([]*Pod, 0, len(p.pods))
+	for _, name := range slices.Sorted(maps.Keys(p.pods)) {
+		out = append(out, p.pods[name])
+	}
+	return out
+}
+
+// System returns the actor system that the pods run in.
+func (p *Pods) System() *actor.System { return p.sys }
+
+// Committer returns the way into the store, and its state.
+func (p *Pods) Committer() *persist.Committer { return p.committer }
+
+func (p *Pods) store() persist.PersistenceService { return p.committer.Service() }
+
+// Wrap binds a Go value to the message of its type in a pod.
+func (p *Pods) Wrap(pod string, v any) (*entity.Message, error) {
+	to, err := p.Pod(pod)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := to.writable()
+	if err != nil {
+		return nil, err
+	}
+	return spec.Wrap(v)
+}
+
+// Post puts a message into an entity's mailbox, also while the pods are being
+// closed: entities finish what they began.
+func (p *Pods) Post(key persist.Key, m actor.Message) error {
+	pod, err := p.Pod(key.Pod)
+	if err != nil {
+		return err
+	}
+	return pod.post(key.Name, m)
+}
+
+var _ entity.Directory = (*Pods)(nil)
+
+// OnChange calls f with every change once it is acknowledged: for each entity
+// in order, on the entity's turn, so f must not block. cancel ends that.
+func (p *Pods) OnChange(f func(persist.Change)) (cancel func()) {
+	w := &watcher{f}
+	p.mu.Lock()
+	p.watchers = append(slices.Clone(p.watchers), w)
+	p.mu.Unlock()
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.watchers = slices.DeleteFunc(slices.Clone(p.watchers), func(x *watcher) bool { return x == w })
+	}
+}
+
+func (p *Pods) published(c persist.Change) {
+	p.mu.RLock()
+	watchers := p.watchers
+	p.mu.RUnlock()
+	for _, w := range watchers {
+		w.f(c)
+	}
+}
+
+// Close refuses further messages from outside, lets the entities finish and
+// makes everything durable, within ctx. An error says what was not finished;
+// acknowledged changes of synchronous entities are durable all the same.
+func (p *Pods) Close(ctx context.Context) error {
+	if p.closing.Swap(true) {
+		return nil
+	}
+	var errs []error
+	for _, pod := range p.All() {
+		if err := pod.passivateAll(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("close pod %s: %w", pod.name, err))
+		}
+	}
+	if err := p.committer.Close(ctx); err != nil {
+		errs = append(errs, err)
+	}
+	p.root.Stop()
+	if err := p.sys.AwaitStop(ctx, p.root); err != nil {
+		errs = append(errs, fmt.Errorf("stop the pods: %w", err))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,135 @@
+package pod
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+// slot is the place of one name in a pod while its entity is in memory, or is
+// being read. Its actor's mailbox is the entity's mailbox: messages wait in it
+// from the first one on. A slot whose actor has retired is replaced by the next
+// message; a sender that meets a retired one resolves the name again.
+type slot struct {
+	*Pods
+	pod  *Pod
+	name string
+	spec *entity.Spec
+	ref  *actor.Ref
+	view atomic.Pointer[snapshot.Record] // nil: read the store
+	used atomic.Bool                     // a message was handled since the last sweep
+}
+
+var _ entity.Host = (*slot)(nil)
+
+func (s *slot) Key() persist.Key           { return persist.Key{Pod: s.pod.name, Name: s.name} }
+func (s *slot) Spec() *entity.Spec         { return s.spec }
+func (s *slot) SetView(r *snapshot.Record) { s.view.Store(r) }
+func (s *slot) Quarantine(reason error)    { s.pod.quarantine(s.name, reason) }
+func (s *slot) Published(c persist.Change) { s.published(c) }
+func (s *slot) Gone()                      { s.pod.slots.remove(s) }
+func (s *slot) Used()                      { s.markUsed() }
+func (s *slot) markUsed() {
+	if !s.used.Load() {
+		s.used.Store(true)
+	}
+}
+
+const shards = 32
+
+// slots finds a pod's slots by name.
+type slots struct {
+	seed   maphash.Seed
+	shards [shards]struct {
+		mu sync.RWMutex
+		m  map[string]*slot
+	}
+}
+
+func (t *slots) init() {
+	t.seed = maphash.MakeSeed()
+	for i := range t.shards {
+		t.shards[i].m = make(map[string]*slot)
+	}
+}
+
+// get returns the slot of a name, retired ones too: their view holds until a
+// new slot takes the name.
+func (t *slots) get(name string) *slot {
+	sh := &t.shards[maphash.String(t.seed, name)%shards]
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	return sh.m[name]
+}
+
+// ensure returns the live slot of a name, made by spawn if there is none.
+func (t *slots) ensure(name string, spawn func() (*slot, error)) (*slot, error) {
+	if s := t.get(name); s != nil && !s.ref.Stopped() {
+		return s, nil
+	}
+	sh := &t.shards[maphash.String(t.seed, name)%shards]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if s := sh.m[name]; s != nil && !s.ref.Stopped() {
+		return s, nil
+	}
+	s, err := spawn()
+	if err != nil {
+		return nil, err
+	}
+	sh.m[name] = s
+	return s, nil
+}
+
+func (t *slots) remove(s *slot) {
+	sh := &t.shards[maphash.String(t.seed, s.name)%shards]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.m[s.name] == s {
+		delete(sh.m, s.name)
+	}
+}
+
+// all returns the slots for which want holds, in no order.
+func (t *slots) all(want func(*slot) bool) []*slot {
+	var out []*slot
+	for i := range t.shards {
+		sh := &t.shards[i]
+		sh.mu.RLock()
+		for _, s := range sh.m {
+			if want(s) {
+				out = append(out, s)
+			}
+		}
+		sh.mu.RUnlock()
+	}
+	return out
+}
+
+// spawn makes the slot of a name, whose actor starts by reading the store.
+func (p *Pod) spawn(name string, spec *entity.Spec) (*slot, error) {
+	s := &slot{Pods: p.pods, pod: p, name: name, spec: spec}
+	ref, created, err := p.manager.EnsureChild(name, func() actor.Props {
+		return actor.Props{
+			New:     func() actor.Actor { return entity.NewActor(s) },
+			Mailbox: actor.Mailbox{Capacity: p.pods.cfg.Mailbox, Policy: actor.Fail}, OwnPoison: true,
+		}
+	})
+	switch {
+	case errors.Is(err, actor.ErrStopped):
+		return nil, fmt.Errorf("pod %s: %w", p.name, ErrStopping)
+	case err != nil:
+		return nil, fmt.Errorf("pod %s: make a slot for %q: %w", p.name, name, err)
+	case !created:
+		return nil, fmt.Errorf("pod %s: %q is taken by an actor that is no entity", p.name, name)
+	}
+	s.ref = ref
+	return s, nil
+}

@@ -1,0 +1,150 @@
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+// View is an entity's acknowledged state at one revision.
+type View struct {
+	Pod, Name string
+	Life      uint64
+	Revision  uint64
+	Changed   time.Time
+	record    snapshot.Record
+	spec      *entity.Spec // nil: unknown to this program
+}
+
+// ETag names the view's revision.
+func (v *View) ETag() entity.ETag { return entity.ETag{Life: v.Life, Revision: v.Revision} }
+
+// JSON returns the state as JSON.
+func (v *View) JSON() ([]byte, error) {
+	if v.spec != nil {
+		return v.spec.JSON(&v.record)
+	}
+	codec, err := snapshot.CodecByName(v.record.Codec)
+	if err != nil {
+		return nil, fmt.Errorf("%s/%s: %w", v.Pod, v.Name, err)
+	}
+	return codec.ToJSON(v.record.State)
+}
+
+// Get returns an entity's acknowledged state: it sees every write that was
+// acknowledged before the call, wakes nobody and waits for nobody. It fails
+// with entity.ErrNotFound, entity.ErrQuarantined or persist.ErrUnavailable.
+func (p *Pod) Get(ctx context.Context, name string) (View, error) {
+	if err := entity.CheckName(name); err != nil {
+		return View{}, err
+	}
+	if r := p.acknowledged(name); r != nil {
+		return p.view(name, r)
+	}
+	r, err := p.pods.store().Load(ctx, persist.Key{Pod: p.name, Name: name})
+	if r := p.acknowledged(name); r != nil {
+		// The entity came into memory meanwhile. The store may be ahead of what
+		// is acknowledged, and a later read of the view must not go back.
+		return p.view(name, r)
+	}
+	switch {
+	case errors.Is(err, persist.ErrNotFound):
+		return View{}, fmt.Errorf("%w: %s/%s", entity.ErrNotFound, p.name, name)
+	case err != nil:
+		return View{}, p.unreadable(name, err)
+	}
+	return p.storedView(name, r)
+}
+
+// acknowledged returns the view of a resident entity, nil if there is none.
+func (p *Pod) acknowledged(name string) *snapshot.Record {
+	s := p.slots.get(name)
+	if s == nil {
+		return nil
+	}
+	return s.view.Load()
+}
+
+func (p *Pod) view(name string, r *snapshot.Record) (View, error) {
+	if r.Revision == 0 {
+		return View{}, fmt.Errorf("%w: %s/%s", entity.ErrNotFound, p.name, name)
+	}
+	return View{Pod: p.name, Name: name, Life: r.Life, Revision: r.Revision, Changed: r.Changed, record: *r, spec: p.spec.Load()}, nil
+}
+
+// storedView is the view of a record that may have been written by an earlier
+// version of the type.
+func (p *Pod) storedView(name string, r snapshot.Record) (View, error) {
+	if spec := p.spec.Load(); spec != nil {
+		modern, err := spec.Modern(r)
+		if err != nil {
+			return View{}, p.unreadable(name, fmt.Errorf("%s/%s: %w", p.name, name, err))
+		}
+		r = modern
+	}
+	return p.view(name, &r)
+}
+
+// unreadable lists the entity as quarantined if its record is to blame.
+func (p *Pod) unreadable(name string, err error) error {
+	if errors.Is(err, snapshot.ErrCorrupt) || errors.Is(err, snapshot.ErrNewer) {
+		err = fmt.Errorf("%w: %w", entity.ErrQuarantined, err)
+		p.quarantine(name, err)
+	}
+	return err
+}
+
+// Item is one line of a page: a view, or why there is none.
+type Item struct {
+	Name string
+	View View
+	Err  error // wraps entity.ErrQuarantined
+}
+
+// Page is a part of a pod's entities, by name.
+type Page struct {
+	Items []Item
+	// Next is the name behind which the next page starts; empty at the end.
+	Next string
+}
+
+// List returns a page of the pod's entities as they are acknowledged. It wakes
+// nobody and never blocks writers.
+func (p *Pod) List(ctx context.Context, o persist.ListOptions) (Page, error) {
+	if o.Limit <= 0 {
+		o.Limit = 100
+	}
+	items, err := p.pods.store().List(ctx, p.name, o)
+	if err != nil {
+		return Page{}, fmt.Errorf("list pod %s: %w", p.name, err)
+	}
+	var page Page
+	if len(items) == o.Limit {
+		page.Next = items[len(items)-1].Name
+	}
+	for _, i := range items {
+		line, err := p.line(i)
+		switch {
+		case err == nil || errors.Is(err, entity.ErrQuarantined):
+			page.Items = append(page.Items, Item{Name: i.Name, View: line, Err: err})
+		case !errors.Is(err, entity.ErrNotFound):
+			return Page{}, err
+		}
+	}
+	return page, nil
+}
+
+func (p *Pod) line(i persist.Item) (View, error) {
+	if r := p.acknowledged(i.Name); r != nil {
+		return p.view(i.Name, r)
+	}
+	if i.Err != nil {
+		return View{}, p.unreadable(i.Name, i.Err)
+	}
+	return p.storedView(i.Name, i.Record)
+}
