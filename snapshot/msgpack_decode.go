@@ -99,8 +99,8 @@ const (
 	kindInvalid kind = iota
 	kindNil
 	kindBool
-	kindInt  // fits int64
-	kindUint // uint64
+	kindInt  // of a form that fits int64
+	kindUint // of 64 bits without a sign
 	kindFloat32
 	kindFloat64
 	kindString
@@ -267,17 +267,17 @@ func decodeUint(d *decoder, v reflect.Value) error {
 // decodeFloat also takes integers and the other size of float where these are
 // exact, so that a field may change between them.
 func decodeFloat(d *decoder, v reflect.Value) error {
-	if isNil, err := d.expect(kindFloat64, kindFloat32, kindInt); isNil || err != nil {
+	if isNil, err := d.expect(kindFloat64, kindFloat32, kindInt, kindUint); isNil || err != nil {
 		return err
 	}
 	k, _ := d.kind()
 	var f float64
 	var err error
-	if k == kindInt {
+	if k == kindInt || k == kindUint {
 		var n int64
 		n, err = d.in.DecodeInt64()
 		f = float64(n)
-		if f >= math.MaxInt64 || int64(f) != n {
+		if k == kindUint && n < 0 || f >= math.MaxInt64 || int64(f) != n {
 			return fmt.Errorf("%d does not fit %s", n, v.Type())
 		}
 	} else {

@@ -17,6 +17,9 @@ func (e *pathError) Error() string {
 	if path[0] == '.' {
 		path = path[1:]
 	}
+	if len(path) > 160 {
+		path = path[:80] + "…" + path[len(path)-80:]
+	}
 	return path + ": " + e.err.Error()
 }
 
