@@ -1,0 +1,77 @@
+package actor
+
+import (
+	"errors"
+	"fmt"
+)
+
+// again is a stashed message of the runtime's own: its checks were made when
+// it was delivered first.
+type again struct{ value any }
+
+// Become replaces the handler that messages go to, from the next one on. A
+// restart goes back to Receive.
+func (c *Context) Become(f ActorFunc) {
+	c.must()
+	x := c.r.extras()
+	if n := len(x.behaviours); n > 0 {
+		x.behaviours[n-1] = f
+	} else {
+		x.behaviours = append(x.behaviours, f)
+	}
+}
+
+// BecomeStacked is Become, but Unbecome comes back to the handler before.
+func (c *Context) BecomeStacked(f ActorFunc) {
+	c.must()
+	x := c.r.extras()
+	x.behaviours = append(x.behaviours, f)
+}
+
+// Unbecome undoes the last BecomeStacked. Without any, it goes back to Receive.
+func (c *Context) Unbecome() {
+	c.must()
+	if x := c.r.extra; x != nil && len(x.behaviours) > 0 {
+		x.behaviours[len(x.behaviours)-1] = nil
+		x.behaviours = x.behaviours[:len(x.behaviours)-1]
+	}
+}
+
+var (
+	errNothingToStash = errors.New("there is no message in progress to stash")
+	errStashedAlready = errors.New("the message is stashed already")
+)
+
+// Stash puts the message in progress aside, with its sender and its ask, until
+// UnstashAll. A stash is bounded as the mailbox is: when it is full the error
+// wraps ErrMailboxFull and the message is still this handler's.
+func (c *Context) Stash() error {
+	c.must()
+	x := c.r.extras()
+	switch limit := c.r.props.Mailbox.Capacity; {
+	case !c.user:
+		return fmt.Errorf("actor %s: %w", c.r.Path(), errNothingToStash)
+	case c.did&didStash != 0:
+		return fmt.Errorf("actor %s: %w", c.r.Path(), errStashedAlready)
+	case limit > 0 && len(x.stash) >= limit:
+		return fmt.Errorf("actor %s: the stash holds %d messages: %w", c.r.Path(), len(x.stash), ErrMailboxFull)
+	}
+	m := c.msg
+	if c.own {
+		m.Payload = &again{m.Payload}
+	}
+	x.stash = append(x.stash, m)
+	c.did |= didStash
+	return nil
+}
+
+// UnstashAll puts the stashed messages in front of the mailbox, in the order
+// in which they were stashed.
+func (c *Context) UnstashAll() {
+	c.must()
+	if x := c.r.extra; x != nil && len(x.stash) > 0 {
+		stash := x.stash
+		x.stash = nil
+		c.r.putBack(stash)
+	}
+}

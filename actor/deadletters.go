@@ -1,0 +1,144 @@
+package actor
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// askPath is where dead letters say that they were going when they were late
+// answers: to an asker, who has no path.
+const askPath = "/system/ask"
+
+// ZombieMsg is a message that reached nobody.
+type ZombieMsg struct {
+	To      string // the path it was sent to; /system/ask for a late answer
+	Message Message
+	Reason  error // wraps ErrStopped, ErrNotFound or what else was the matter
+	At      time.Time
+}
+
+// DeadLetters is where messages to nowhere go. Sends to the actor
+// /system/deadletters end here too.
+type DeadLetters struct {
+	count atomic.Uint64
+	sys   *System
+	mu    sync.Mutex
+	subs  atomic.Pointer[[]*subscription]
+}
+
+type subscription struct{ f func(ZombieMsg) }
+
+// DeadLetters returns the system's dead letters.
+func (s *System) DeadLetters() *DeadLetters { return &s.letters }
+
+// Subscribe has f called for each dead letter from now on, in the call of
+// whoever sent it, so also concurrently. f must not block; a panic in it is
+// logged. A ZombieMsg that f sends on to a stopped actor is counted and not
+// published again.
+func (d *DeadLetters) Subscribe(f func(ZombieMsg)) (cancel func()) {
+	sub := &subscription{f}
+	d.change(func(old []*subscription) []*subscription { return append(old, sub) })
+	return func() {
+		d.change(func(old []*subscription) []*subscription {
+			kept := old[:0]
+			for _, s := range old {
+				if s != sub {
+					kept = append(kept, s)
+				}
+			}
+			return kept
+		})
+	}
+}
+
+// change replaces the list by what f makes of a copy of it.
+func (d *DeadLetters) change(f func([]*subscription) []*subscription) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var list []*subscription
+	if old := d.subs.Load(); old != nil {
+		list = append(list, *old...)
+	}
+	list = f(list)
+	d.subs.Store(&list)
+}
+
+// Count returns how many dead letters there have been.
+func (d *DeadLetters) Count() uint64 { return d.count.Load() }
+
+// Publish adds a dead letter. At is set when it is zero.
+func (d *DeadLetters) Publish(z ZombieMsg) {
+	d.count.Add(1)
+	subs := d.subs.Load()
+	if subs == nil || len(*subs) == 0 {
+		return
+	}
+	if _, again := z.Message.Payload.(ZombieMsg); again {
+		return
+	}
+	if z.At.IsZero() {
+		z.At = d.sys.Now()
+	}
+	for _, sub := range *subs {
+		if err := protect(func() error { sub.f(z); return nil }); err != nil {
+			d.sys.log.Error("a subscriber of dead letters panicked", "err", err)
+		}
+	}
+}
+
+// deadLetter publishes m and ends its ask.
+func (s *System) deadLetter(to string, m Message, reason error) {
+	if m.Reply != nil {
+		m.Reply.resolve(nil, fmt.Errorf("%s: %w", to, reason))
+	}
+	s.letters.Publish(ZombieMsg{To: to, Message: m, Reason: reason})
+}
+
+// absent deals with a message to an actor that takes none any more.
+func (r *Ref) absent(m Message) {
+	switch p := m.Payload.(type) {
+	case Terminated:
+		return
+	case PoisonPill:
+		if m.Reply != nil {
+			m.Reply.resolve(nil, fmt.Errorf("%s: %w", r.Path(), ErrStopped))
+		}
+		return
+	case *timer:
+		if p.owner == r || !p.take() {
+			return
+		}
+		m.Payload = p.msg
+	case *piped:
+		m.Payload = p.value
+		if p.own {
+			r.dead(m)
+			return
+		}
+	case *again:
+		m.Payload = p.value
+		r.dead(m)
+		return
+	}
+	if r.parent == nil || !r.parent.offer(r.name, m) {
+		r.dead(m)
+	}
+}
+
+// dead makes a dead letter of m.
+func (r *Ref) dead(m Message) { r.sys.deadLetter(r.Path(), m, ErrStopped) }
+
+// offer asks r's OnAbsent to take a message to the child of that name.
+func (r *Ref) offer(name string, m Message) (took bool) {
+	if r.props.OnAbsent == nil {
+		return false
+	}
+	err := protect(func() error { took = r.props.OnAbsent(name, m); return nil })
+	if err != nil {
+		r.sys.log.Error("OnAbsent panicked", "actor", r.Path(), "child", name, "err", err)
+		return false
+	}
+	return took
+}

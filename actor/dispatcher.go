@@ -1,0 +1,273 @@
+package actor
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// dispatcher is the real executor: a fixed number of workers run the turns of
+// all actors. A worker prefers what its own handlers woke, then its ring, then
+// the global queue, then half of another's ring; then it parks.
+type dispatcher struct {
+	base int
+	log  *slog.Logger
+
+	mu      sync.Mutex // guards global, idle, closed and changes of workers
+	global  fifo
+	idle    []*worker
+	closed  bool
+	running sync.WaitGroup // workers and the monitor
+
+	workers atomic.Pointer[[]*worker] // replaced, never changed
+	queued  atomic.Int32              // length of global
+	idlers  atomic.Int32              // length of idle
+
+	monitor monitor
+}
+
+func newDispatcher(n int, log *slog.Logger) *dispatcher {
+	d := &dispatcher{base: n, log: log}
+	d.workers.Store(&[]*worker{})
+	d.monitor.init(d)
+	d.mu.Lock()
+	d.grow(n)
+	d.mu.Unlock()
+	d.running.Go(d.monitor.run)
+	return d
+}
+
+// grow adds workers. mu is held.
+func (d *dispatcher) grow(n int) {
+	list := append([]*worker(nil), *d.workers.Load()...)
+	for range n {
+		w := &worker{d: d, unpark: make(chan struct{}, 1)}
+		list = append(list, w)
+		d.running.Add(1)
+		go w.loop()
+	}
+	d.workers.Store(&list)
+}
+
+// leave takes a worker that ends off the list. mu is held.
+func (d *dispatcher) leave(w *worker) {
+	old := *d.workers.Load()
+	list := make([]*worker, 0, len(old))
+	for _, x := range old {
+		if x != w {
+			list = append(list, x)
+		}
+	}
+	d.workers.Store(&list)
+}
+
+// Schedule queues a task from outside a turn.
+func (d *dispatcher) Schedule(t Task) {
+	d.mu.Lock()
+	d.global.push(t.r)
+	d.queued.Store(int32(d.global.n))
+	w := d.popIdle()
+	d.mu.Unlock()
+	if w != nil {
+		w.signal()
+	} else {
+		d.monitor.raise()
+	}
+}
+
+// popIdle takes a parked worker off the list. mu is held.
+func (d *dispatcher) popIdle() *worker {
+	n := len(d.idle)
+	if n == 0 {
+		return nil
+	}
+	w := d.idle[n-1]
+	d.idle[n-1] = nil
+	d.idle = d.idle[:n-1]
+	d.idlers.Store(int32(n - 1))
+	return w
+}
+
+// kick wakes a parked worker, because a ring has something to steal.
+func (d *dispatcher) kick() {
+	if d.idlers.Load() == 0 {
+		d.monitor.raise()
+		return
+	}
+	d.mu.Lock()
+	w := d.popIdle()
+	d.mu.Unlock()
+	if w != nil {
+		w.signal()
+	}
+}
+
+// fetch takes from the global queue: one task to run and a share of the rest
+// for w's ring.
+func (d *dispatcher) fetch(w *worker, share bool) *Ref {
+	if d.queued.Load() == 0 {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.global.pop()
+	if r == nil {
+		return nil
+	}
+	if share {
+		n := min(d.global.n/len(*d.workers.Load()), ringSize/2)
+		w.mu.Lock()
+		for ; n > 0 && w.n < ringSize; n-- {
+			w.push(d.global.pop())
+		}
+		w.mu.Unlock()
+	}
+	d.queued.Store(int32(d.global.n))
+	return r
+}
+
+// spill moves tasks to the global queue.
+func (d *dispatcher) spill(rs []*Ref) {
+	d.mu.Lock()
+	for _, r := range rs {
+		d.global.push(r)
+	}
+	d.queued.Store(int32(d.global.n))
+	d.mu.Unlock()
+}
+
+// close lets the workers end once they find nothing to do.
+func (d *dispatcher) close() {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return
+	}
+	d.closed = true
+	idle := d.idle
+	d.idle = nil
+	d.idlers.Store(0)
+	d.mu.Unlock()
+	for _, w := range idle {
+		w.signal()
+	}
+	close(d.monitor.quit)
+}
+
+// wait returns when all goroutines have ended, at the latest with ctx.
+func (d *dispatcher) wait(ctx context.Context) error {
+	ended := make(chan struct{})
+	go func() {
+		d.running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%d of them: %w", len(*d.workers.Load()), ctx.Err())
+	}
+}
+
+// Go runs f on a goroutine of its own.
+func (d *dispatcher) Go(f func()) { go f() }
+
+// After uses the runtime's timers.
+func (d *dispatcher) After(delay time.Duration, f func()) Timer { return time.AfterFunc(delay, f) }
+
+// Every re-arms a runtime timer after each call.
+func (d *dispatcher) Every(period time.Duration, f func()) Timer {
+	t := &ticker{}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.timer = time.AfterFunc(period, func() {
+		f()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if !t.stopped {
+			t.timer.Reset(period)
+		}
+	})
+	return t
+}
+
+type ticker struct {
+	mu      sync.Mutex
+	timer   *time.Timer
+	stopped bool
+}
+
+func (t *ticker) Stop() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was := t.stopped
+	t.stopped = true
+	t.timer.Stop()
+	return !was
+}
+
+// Now is the wall clock.
+func (d *dispatcher) Now() time.Time { return time.Now() }
+
+// Uint64 is the runtime's randomness.
+func (d *dispatcher) Uint64() uint64 { return rand.Uint64() }
+
+// OnDone is context.AfterFunc.
+func (d *dispatcher) OnDone(ctx context.Context, f func()) func() bool {
+	return context.AfterFunc(ctx, f)
+}
+
+// NewParker returns a channel to wait at.
+func (d *dispatcher) NewParker() Parker { return &chanParker{permit: make(chan struct{}, 1)} }
+
+type chanParker struct {
+	permit chan struct{}
+	timer  *time.Timer // made at the first limit
+}
+
+func (p *chanParker) Park(ctx context.Context, limit time.Duration) error {
+	select {
+	case <-p.permit:
+		return nil
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var over <-chan time.Time
+	if limit > 0 {
+		if p.timer == nil {
+			p.timer = time.NewTimer(limit)
+		} else {
+			p.timer.Reset(limit)
+		}
+		defer p.timer.Stop()
+		over = p.timer.C
+	}
+	select {
+	case <-p.permit:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-over:
+		return context.DeadlineExceeded
+	}
+}
+
+func (p *chanParker) Unpark() {
+	select {
+	case p.permit <- struct{}{}:
+	default:
+	}
+}
+
+func (p *chanParker) Reset() {
+	select {
+	case <-p.permit:
+	default:
+	}
+}

@@ -1,0 +1,34 @@
+package actor
+
+import "time"
+
+// extras is what an actor needs only once it uses it. Owned by the turn.
+type extras struct {
+	sigs    []signal // taken from the system mailbox, from nextSig on
+	nextSig int
+	later   []signal // messages of TellSystem that wait for an instance
+
+	behaviours []ActorFunc
+	stash      []Message
+	timers     []*timer
+	watching   map[*Ref]struct{}
+	scope      *clockCtx // Context.Context
+
+	restarts  []time.Time // of the last Strategy.Within
+	backoff   *backoff
+	started   bool // the failed instance had started
+	failure   error
+	failedOn  any
+	escalated []*Ref // children that wait for what is decided about this actor
+
+	reason       error // why it stops, when a failure is behind it
+	parentReason error
+	inPostStop   bool
+}
+
+func (r *Ref) extras() *extras {
+	if r.extra == nil {
+		r.extra = &extras{}
+	}
+	return r.extra
+}

@@ -1,0 +1,215 @@
+package actor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// family is an actor's children. Its lock may be held while a child's is
+// taken, never the other way round.
+type family struct {
+	mu       sync.Mutex
+	kids     map[string]*Ref
+	replaced map[*Ref]struct{} // still stopping; EnsureChild gave their name away
+	closed   bool              // the actor stops: no more children
+	waited   int               // children with leaving set
+	named    uint64            // generated names so far
+	restarts []time.Time       // of an all-for-one strategy
+}
+
+func (r *Ref) family() *family {
+	if f := r.kin.Load(); f != nil {
+		return f
+	}
+	r.kin.CompareAndSwap(nil, &family{kids: make(map[string]*Ref)})
+	return r.kin.Load()
+}
+
+// Spawn makes a child; it starts on a turn of its own, so Spawn does not wait
+// for PreStart. An empty name makes one up. The errors are ErrAlreadyExists
+// while a child of that name has not wholly stopped, ErrStopped when r is
+// stopping, and ErrInvalid for props or a name that cannot be.
+func (r *Ref) Spawn(name string, p Props) (*Ref, error) {
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("spawn %q under %s: %w", name, r.Path(), err)
+	}
+	if name != "" {
+		if err := checkName(name); err != nil {
+			return nil, fmt.Errorf("spawn under %s: %w", r.Path(), err)
+		}
+	}
+	f := r.family()
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return nil, fmt.Errorf("spawn %q under %s: %w", name, r.Path(), ErrStopped)
+	}
+	for name == "" {
+		f.named++
+		if n := "$" + strconv.FormatUint(f.named, 36); f.kids[n] == nil {
+			name = n
+		}
+	}
+	if f.kids[name] != nil {
+		f.mu.Unlock()
+		return nil, fmt.Errorf("spawn %q under %s: %w", name, r.Path(), ErrAlreadyExists)
+	}
+	child := newRef(r.sys, r, name, p)
+	f.kids[name] = child
+	f.mu.Unlock()
+	r.sys.exec.Schedule(Task{child})
+	return child, nil
+}
+
+// EnsureChild returns the live child of that name, or spawns it from props();
+// created says which. It is atomic: of many callers one creates. A child that
+// no longer takes messages is replaced at once, and ends on its own; then
+// messages that reach the new one directly may be handled before those that
+// the old one had left and OnAbsent hands over. props may be called without its
+// result being used. The errors are those of Spawn but ErrAlreadyExists.
+func (r *Ref) EnsureChild(name string, props func() Props) (child *Ref, created bool, err error) {
+	f := r.family()
+	f.mu.Lock()
+	child, err = f.live(name)
+	f.mu.Unlock()
+	if child != nil {
+		return child, false, nil
+	}
+	if err == nil {
+		err = checkName(name)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("child %q of %s: %w", name, r.Path(), err)
+	}
+	p := props()
+	if err := p.check(); err != nil {
+		return nil, false, fmt.Errorf("child %q of %s: %w", name, r.Path(), err)
+	}
+	f.mu.Lock()
+	if child, err = f.live(name); child != nil || err != nil {
+		f.mu.Unlock()
+		if err != nil {
+			err = fmt.Errorf("child %q of %s: %w", name, r.Path(), err)
+		}
+		return child, false, err
+	}
+	if old := f.kids[name]; old != nil {
+		if f.replaced == nil {
+			f.replaced = make(map[*Ref]struct{})
+		}
+		f.replaced[old] = struct{}{}
+	}
+	child = newRef(r.sys, r, name, p)
+	f.kids[name] = child
+	f.mu.Unlock()
+	r.sys.exec.Schedule(Task{child})
+	return child, true, nil
+}
+
+// live returns the child that takes messages under that name, or nil; an error
+// when there can be none any more.
+func (f *family) live(name string) (*Ref, error) {
+	if c := f.kids[name]; c != nil && !c.Stopped() {
+		return c, nil
+	}
+	if f.closed {
+		return nil, ErrStopped
+	}
+	return nil, nil
+}
+
+// Child returns the child of that name, which may be stopping.
+func (r *Ref) Child(name string) (*Ref, bool) {
+	f := r.kin.Load()
+	if f == nil {
+		return nil, false
+	}
+	f.mu.Lock()
+	c := f.kids[name]
+	f.mu.Unlock()
+	return c, c != nil
+}
+
+// Children returns the children sorted by name, those included that are
+// stopping and whose name has not been given away.
+func (r *Ref) Children() []*Ref {
+	f := r.kin.Load()
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	all := make([]*Ref, 0, len(f.kids))
+	for _, c := range f.kids {
+		all = append(all, c)
+	}
+	f.mu.Unlock()
+	slices.SortFunc(all, func(a, b *Ref) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+// stopChildren asks all children to stop and returns how many it has to wait
+// for; sigChildren comes when they are gone. final also ends spawning.
+func (r *Ref) stopChildren(final bool, reason error) int {
+	f := r.kin.Load()
+	if f == nil {
+		if !final {
+			return 0
+		}
+		f = r.family()
+	}
+	f.mu.Lock()
+	f.closed = f.closed || final
+	all := make([]*Ref, 0, len(f.kids))
+	for _, c := range f.kids {
+		all = append(all, c)
+	}
+	f.waited = len(f.kids) + len(f.replaced)
+	for _, c := range all {
+		c.leaving = true
+	}
+	for c := range f.replaced {
+		c.leaving = true // it is stopping already
+	}
+	n := f.waited
+	f.mu.Unlock()
+	slices.SortFunc(all, func(a, b *Ref) int { return cmp.Compare(a.name, b.name) })
+	for _, c := range all {
+		c.signal(signal{kind: sigStop, parentErr: reason})
+	}
+	return n
+}
+
+// childrenLeft returns how many children are waited for.
+func (r *Ref) childrenLeft() int {
+	f := r.kin.Load()
+	if f == nil {
+		return 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.waited
+}
+
+// childGone frees a stopped child's name. On the child's turn.
+func (r *Ref) childGone(c *Ref) {
+	f := r.kin.Load()
+	f.mu.Lock()
+	if f.kids[c.name] == c {
+		delete(f.kids, c.name)
+	} else {
+		delete(f.replaced, c)
+	}
+	last := false
+	if c.leaving {
+		f.waited--
+		last = f.waited == 0
+	}
+	f.mu.Unlock()
+	if last {
+		r.signal(signal{kind: sigChildren})
+	}
+}

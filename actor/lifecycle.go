@@ -1,0 +1,172 @@
+package actor
+
+import (
+	"context"
+	"fmt"
+)
+
+// drainRounds bounds how often a stopping actor looks for messages that came
+// while it handed its leftovers to the parent's OnAbsent.
+const drainRounds = 1000
+
+// start makes an instance and starts it.
+func (r *Ref) start() {
+	r.phase = phaseStarting
+	c := &r.ctx
+	c.begin(Message{})
+	err := protect(func() error {
+		a := r.props.New()
+		if a == nil {
+			return fmt.Errorf("actor %s: Props.New returned nil", r.Path())
+		}
+		r.instance = a
+		if p, ok := a.(PreStarter); ok {
+			return p.PreStart(c)
+		}
+		return nil
+	})
+	c.end()
+	if err != nil {
+		r.fail(err, nil)
+		return
+	}
+	r.phase = phaseRunning
+	r.setHold(0, holdPhase)
+	r.flushLater()
+	if r.stopAsked {
+		r.beginStop(nil, nil)
+	}
+}
+
+// beginStop ends the taking of messages and asks the children to stop. Called
+// again it does nothing.
+func (r *Ref) beginStop(reason, parentReason error) {
+	if r.phase >= phaseStopping {
+		return
+	}
+	hadInstance := r.instance != nil && r.phase != phaseStarting && (r.phase != phaseFailed || r.extras().started)
+	r.phase = phaseStopping
+	r.setHold(holdPhase, 0)
+	if !hadInstance {
+		r.instance = nil
+	}
+	if reason != nil || parentReason != nil {
+		x := r.extras()
+		x.reason, x.parentReason = reason, parentReason
+	}
+	r.cancelTimers()
+	if x := r.extra; x != nil {
+		x.stopBackoff()
+		if x.scope != nil {
+			x.scope.cancel(context.Canceled)
+		}
+	}
+	r.drain()
+	if r.stopChildren(true, reason) == 0 {
+		r.finish()
+	}
+}
+
+// drain closes the mailbox and makes dead letters of what is in it, oldest
+// first, or gives it to the parent's OnAbsent. With an OnAbsent the mailbox
+// goes on taking messages until it is found empty, so that a later message of
+// a sender does not get there ahead of an earlier one.
+func (r *Ref) drain() {
+	r.ending.Store(true)
+	handsOver := r.parent != nil && r.parent.props.OnAbsent != nil
+	var rest []Message
+	if x := r.extra; x != nil {
+		rest, x.stash = x.stash, nil
+	}
+	rest = append(rest, r.batch[r.next:]...)
+	for round := 1; ; round++ {
+		for _, m := range rest {
+			r.absent(m)
+		}
+		r.mu.Lock()
+		rest, r.queue = r.queue, nil
+		if len(rest) == 0 || !handsOver || round == drainRounds {
+			r.closed = true
+			r.batch, r.next = nil, 0
+			r.left.Store(0)
+			r.mu.Unlock()
+			break
+		}
+		r.mu.Unlock()
+	}
+	for _, m := range rest {
+		if handsOver {
+			r.dead(m)
+		} else {
+			r.absent(m)
+		}
+	}
+}
+
+// childrenGone goes on when the children that had to stop have stopped.
+func (r *Ref) childrenGone() {
+	switch r.phase {
+	case phaseStopping:
+		if r.childrenLeft() == 0 {
+			r.finish()
+		}
+	case phaseRestarting:
+		r.tryRestart()
+	}
+}
+
+// finish tells the watchers, calls PostStop and frees the name.
+func (r *Ref) finish() {
+	r.mu.Lock()
+	r.gone = true
+	var watchers []*Ref
+	var reason error
+	if r.extra != nil {
+		reason = r.extra.reason
+	}
+	if reason != nil && r.contacts == nil {
+		r.contacts = &contacts{}
+	}
+	if k := r.contacts; k != nil {
+		k.reason = reason
+		watchers, k.watchers = k.watchers, nil
+	}
+	r.signals = nil
+	r.mu.Unlock()
+
+	for _, w := range watchers {
+		_ = w.enqueue(Message{Payload: Terminated{Ref: r, Reason: reason}, Sender: r}, nil)
+	}
+	if p, ok := r.instance.(PostStopper); ok {
+		r.extras().inPostStop = true
+		r.ctx.begin(Message{})
+		err := protect(func() error { p.PostStop(&r.ctx); return nil })
+		r.ctx.end()
+		if err != nil {
+			r.sys.log.Error("PostStop failed", "actor", r.Path(), "err", err)
+		}
+	}
+	r.finishAfterPostStop()
+}
+
+func (r *Ref) finishAfterPostStop() {
+	r.unwatchAll()
+	r.cancelTimers()
+	r.phase = phaseGone
+	r.instance, r.extra = nil, nil
+	r.ctx.worker = nil
+	if r.parent != nil {
+		r.parent.childGone(r)
+	}
+	r.mu.Lock()
+	r.finished = true
+	var awaiting []Parker
+	if r.contacts != nil {
+		awaiting, r.contacts.awaiting = r.contacts.awaiting, nil
+	}
+	r.mu.Unlock()
+	for _, p := range awaiting {
+		p.Unpark()
+	}
+	r.sys.onFinished(r)
+}

@@ -1,0 +1,150 @@
+package actor
+
+// The user mailbox is two slices. Senders append to queue under the lock; the
+// turn takes messages from batch without it, and swaps the two when batch is
+// used up. There is no node and no allocation per message. Buffers that a burst
+// made large are dropped when the actor comes to rest, or after some swaps that
+// used little of them.
+
+const (
+	keptCap    = 64 // messages; buffers up to this size are kept at rest
+	quietSwaps = 16
+)
+
+// enqueue returns ErrStopped or ErrMailboxFull, unwrapped, when it did not take
+// the message. w is the worker whose handler sends, or nil.
+func (r *Ref) enqueue(m Message, w Worker) error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return ErrStopped
+	}
+	if c := r.props.Mailbox.Capacity; c > 0 && len(r.queue)+int(r.left.Load()) >= c && !beyondCapacity(m.Payload) {
+		r.mu.Unlock()
+		return ErrMailboxFull
+	}
+	r.queue = append(r.queue, m)
+	wake := !r.busy && !r.blocked
+	if wake {
+		r.busy = true
+	}
+	r.mu.Unlock()
+	if wake {
+		r.wake(w)
+	}
+	return nil
+}
+
+func (r *Ref) wake(w Worker) {
+	if w != nil {
+		w.Wake(Task{r})
+	} else {
+		r.sys.exec.Schedule(Task{r})
+	}
+}
+
+// beyondCapacity says that a payload is taken by a full mailbox, because
+// nobody could send it again.
+func beyondCapacity(payload any) bool {
+	switch payload.(type) {
+	case PoisonPill, Terminated, *timer, *piped:
+		return true
+	}
+	return false
+}
+
+type taken uint8
+
+const (
+	tookMessage taken = iota
+	tookNothing       // look for signals again
+	tookRest          // the actor is at rest; the turn must not touch it any more
+)
+
+// take returns the next user message, or brings the actor to rest when there
+// is nothing to do.
+func (r *Ref) take() (Message, taken) {
+	if r.hold == 0 && r.next < len(r.batch) {
+		return r.pop(), tookMessage
+	}
+	r.mu.Lock()
+	switch {
+	case len(r.signals) > 0:
+		r.mu.Unlock()
+		return Message{}, tookNothing
+	case r.hold != 0 || len(r.queue) == 0:
+		r.rest()
+		r.mu.Unlock()
+		return Message{}, tookRest
+	}
+	r.swap()
+	r.mu.Unlock()
+	return r.pop(), tookMessage
+}
+
+func (r *Ref) pop() Message {
+	m := r.batch[r.next]
+	r.batch[r.next] = Message{}
+	r.next++
+	r.left.Store(int32(len(r.batch) - r.next))
+	return m
+}
+
+// swap gives the senders the used-up buffer and takes theirs. mu is held.
+func (r *Ref) swap() {
+	spent := r.batch[:0]
+	if c := cap(spent); c > keptCap && len(r.queue) < c/4 {
+		if r.quiet++; r.quiet >= quietSwaps {
+			spent, r.quiet = nil, 0
+		}
+	} else {
+		r.quiet = 0
+	}
+	r.batch, r.queue, r.next = r.queue, spent, 0
+	r.left.Store(int32(len(r.batch)))
+}
+
+// rest ends the turn. mu is held.
+func (r *Ref) rest() {
+	r.busy = false
+	r.ctx.worker = nil
+	if r.next == len(r.batch) {
+		if cap(r.batch) > keptCap {
+			r.batch, r.next = nil, 0
+		}
+		if len(r.queue) == 0 && cap(r.queue) > keptCap {
+			r.queue = nil
+		}
+	}
+}
+
+// putBack puts messages ahead of all that wait, in order. For the turn.
+func (r *Ref) putBack(ms []Message) {
+	if len(ms) == 0 {
+		return
+	}
+	if r.next >= len(ms) {
+		r.next -= len(ms)
+		copy(r.batch[r.next:], ms)
+	} else {
+		front := make([]Message, 0, len(ms)+len(r.batch)-r.next)
+		front = append(front, ms...)
+		r.batch = append(front, r.batch[r.next:]...)
+		r.next = 0
+	}
+	r.left.Store(int32(len(r.batch) - r.next))
+}
+
+const (
+	holdUser  uint8 = 1 << iota // Context.Hold, Props.Held
+	holdPhase                   // not running: starting, failed, stopping
+)
+
+// setHold changes the reasons why user messages wait. For the turn, which
+// looks again before it rests, so nobody needs waking.
+func (r *Ref) setHold(set, clear uint8) {
+	r.hold = r.hold&^clear | set
+	r.mu.Lock()
+	r.blocked = r.hold != 0
+	r.mu.Unlock()
+}

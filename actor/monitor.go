@@ -1,0 +1,159 @@
+package actor
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+const (
+	monitorPeriod = 10 * time.Millisecond
+	maxStanding   = 4096 // workers added at most for those that stand still
+)
+
+// monitor keeps handlers that block from stopping everybody else. It is awake
+// only while work is queued; then it looks every 10 ms which workers are in the
+// same turn as before, adds as many as stand still, and lets that many end when
+// they move again.
+type monitor struct {
+	d       *dispatcher
+	alarm   chan struct{}
+	quit    chan struct{}
+	awake   atomic.Bool
+	stuck   atomic.Int32 // workers with stuck set
+	surplus atomic.Int32 // workers that should end
+	capped  bool         // the cap has been reported
+}
+
+func (m *monitor) init(d *dispatcher) {
+	m.d = d
+	m.alarm = make(chan struct{}, 1)
+	m.quit = make(chan struct{})
+}
+
+// raise wakes the monitor: something is queued and nobody was idle.
+func (m *monitor) raise() {
+	if !m.awake.Load() && m.awake.CompareAndSwap(false, true) {
+		select {
+		case m.alarm <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (m *monitor) run() {
+	tick := time.NewTimer(time.Hour)
+	defer tick.Stop()
+	for {
+		select {
+		case <-m.quit:
+			return
+		case <-m.alarm:
+		}
+		m.look(true)
+		for m.awake.Load() {
+			tick.Reset(monitorPeriod)
+			select {
+			case <-m.quit:
+				return
+			case <-tick.C:
+			}
+			if !m.anyQueued() {
+				m.surplus.Store(0)
+				m.awake.Store(false)
+				if !m.anyQueued() || !m.awake.CompareAndSwap(false, true) {
+					break
+				}
+			}
+			m.look(false)
+		}
+	}
+}
+
+// look finds who stands still, and adds workers in their place. The first look
+// only takes note.
+func (m *monitor) look(first bool) {
+	list := *m.d.workers.Load()
+	for _, w := range list {
+		turns := w.turns.Load()
+		if !first && turns == w.seen && turns%2 == 1 && w.stuck.CompareAndSwap(false, true) {
+			m.stuck.Add(1)
+			if w.turns.Load() != turns && w.stuck.CompareAndSwap(true, false) {
+				m.stuck.Add(-1) // it moved meanwhile and may not have seen the mark
+			}
+		}
+		w.seen = turns
+	}
+	if first {
+		return
+	}
+	d := m.d
+	d.mu.Lock()
+	n := len(*d.workers.Load())
+	moving := n - int(m.stuck.Load())
+	add := min(d.base-moving, d.base+maxStanding-n)
+	capped := add < d.base-moving
+	if add > 0 && !d.closed {
+		d.grow(add)
+	}
+	d.mu.Unlock()
+	m.surplus.Store(int32(max(0, moving-d.base)))
+	m.report(add, n, capped)
+	d.kick()
+}
+
+func (m *monitor) report(add, n int, capped bool) {
+	if add > 0 {
+		m.d.log.Warn("handlers block: workers added; use PipeTo for slow work", "added", add, "workers", n+add)
+	}
+	if capped && !m.capped {
+		m.d.log.Error("too many handlers block: no more workers are added", "workers", n)
+	}
+	m.capped = capped
+}
+
+func (m *monitor) anyQueued() bool {
+	if m.d.queued.Load() > 0 {
+		return true
+	}
+	for _, w := range *m.d.workers.Load() {
+		w.mu.Lock()
+		some := w.n > 0 || w.next != nil
+		w.mu.Unlock()
+		if some {
+			return true
+		}
+	}
+	return false
+}
+
+// spare says that a worker with nothing to do may end. dispatcher.mu is held.
+func (m *monitor) spare() bool {
+	return len(*m.d.workers.Load())-int(m.stuck.Load()) > m.d.base
+}
+
+// retire ends w, between two turns, when there are more workers than needed.
+func (m *monitor) retire(w *worker) bool {
+	if m.surplus.Load() <= 0 {
+		return false
+	}
+	d := m.d
+	d.mu.Lock()
+	if m.surplus.Load() <= 0 || !m.spare() {
+		d.mu.Unlock()
+		return false
+	}
+	m.surplus.Add(-1)
+	d.leave(w)
+	w.mu.Lock()
+	for r := w.pop(); r != nil; r = w.pop() {
+		d.global.push(r)
+	}
+	if w.next != nil {
+		d.global.push(w.next)
+		w.next = nil
+	}
+	w.mu.Unlock()
+	d.queued.Store(int32(d.global.n))
+	d.mu.Unlock()
+	return true
+}

@@ -1,0 +1,138 @@
+package actor
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+)
+
+// Ref is an actor: its address for senders, and inside, its cell. A Ref stays
+// valid when its actor has stopped; it then leads to dead letters. All exported
+// methods may be called from any goroutine.
+//
+// Everything that only some actors need is behind a pointer that is nil until
+// then, because there may be millions of idle ones.
+type Ref struct {
+	sys    *System
+	parent *Ref // nil for the root
+	name   string
+	props  Props
+
+	// Guarded by mu, the only lock that a sender takes.
+	mu       sync.Mutex
+	queue    []Message // what senders append to; the turn swaps it with batch
+	signals  []signal  // the system mailbox
+	contacts *contacts
+	busy     bool // queued for a turn, or in one
+	blocked  bool // no user message may be taken now: held, failed, stopping
+	closed   bool // takes no more messages
+	gone     bool // has told its watchers; takes no more signals
+	finished bool // all done, the name is free
+
+	urgent atomic.Bool  // signals is not empty
+	ending atomic.Bool  // has begun to stop or has retired
+	left   atomic.Int32 // messages of batch that are not taken yet
+	kin    atomic.Pointer[family]
+
+	// Owned by the turn.
+	batch     []Message
+	next      int
+	quiet     uint8 // swaps in a row that used little of a large buffer
+	phase     phase
+	hold      uint8 // reasons why user messages wait
+	leaving   bool  // its parent waits for it to stop; guarded by the parent's family.mu
+	stopAsked bool
+	instance  Actor
+	extra     *extras
+	ctx       Context
+}
+
+// Name returns the last part of the path.
+func (r *Ref) Name() string { return r.name }
+
+// Parent returns the actor that this one is a child of; nil for the root.
+func (r *Ref) Parent() *Ref { return r.parent }
+
+// System returns the system that the actor lives in.
+func (r *Ref) System() *System { return r.sys }
+
+// String returns the path.
+func (r *Ref) String() string { return r.Path() }
+
+// Tell queues a message without a sender. It returns nil, or ErrMailboxFull
+// when the message was not taken. A message to a stopped actor becomes a dead
+// letter, unless the parent's OnAbsent takes it; that is no error.
+func (r *Ref) Tell(msg any) error { return r.Post(Message{Payload: msg}) }
+
+// TellFrom is Tell with a sender, which may be nil.
+func (r *Ref) TellFrom(msg any, sender *Ref) error {
+	return r.Post(Message{Payload: msg, Sender: sender})
+}
+
+// Post is Tell for a whole message. The Reply of a dead letter fails with
+// ErrStopped.
+func (r *Ref) Post(m Message) error { return r.postBy(m, nil) }
+
+// TryPost is like Post, but returns ErrStopped instead of making a dead letter
+// when the actor no longer takes messages; then m is as if never sent. It is
+// for registries that resolve a name again.
+func (r *Ref) TryPost(m Message) error { return r.enqueue(m, nil) }
+
+func (r *Ref) postBy(m Message, w Worker) error {
+	err := r.enqueue(m, w)
+	if err == ErrStopped {
+		r.absent(m)
+		return nil
+	}
+	return err
+}
+
+// Ask sends a message and waits for its answer. An error that the handler gave
+// with Fail or returned comes back as it is; a panic as *PanicError. When ctx
+// has no deadline, Config.AskTimeout is one. At the deadline the error wraps
+// ErrTimeout; when ctx is cancelled it wraps context.Canceled.
+//
+// Inside a handler use Context.PipeTo around it, or the worker stands still.
+func (r *Ref) Ask(ctx context.Context, msg any) (any, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, notSent(r.Path(), err)
+	}
+	p := r.sys.borrow()
+	if err := r.Post(Message{Payload: msg, Reply: p}); err != nil {
+		r.sys.recycle(p)
+		return nil, err
+	}
+	v, err := p.await(ctx, r.sys.askLimit(ctx))
+	p.release()
+	if err != nil && errors.Is(err, errWait) {
+		return nil, waitFailed("ask "+r.Path(), err)
+	}
+	return v, err
+}
+
+// TellSystem queues a message for the actor's SystemReceiver, ahead of user
+// messages. It is never refused. It is dropped when the actor has stopped or
+// has no SystemReceiver.
+func (r *Ref) TellSystem(msg any) {
+	if !r.signal(signal{kind: sigUser, payload: msg}) {
+		r.sys.log.Debug("system message dropped: the actor has stopped", "actor", r.name)
+	}
+}
+
+// Stop asks the actor to stop. It takes effect ahead of user messages, after
+// the message in progress. System.AwaitStop waits for the end of it.
+func (r *Ref) Stop() { r.signal(signal{kind: sigStop}) }
+
+// Stopped says that the actor no longer takes messages: it has begun to stop,
+// or has retired.
+func (r *Ref) Stopped() bool { return r.ending.Load() }
+
+// MailboxLen returns how many user messages wait, without the one in progress
+// and without stashed ones.
+func (r *Ref) MailboxLen() int {
+	r.mu.Lock()
+	n := len(r.queue) + int(r.left.Load())
+	r.mu.Unlock()
+	return n
+}

@@ -1,0 +1,125 @@
+package actor
+
+type sigKind uint8
+
+const (
+	sigUser      sigKind = iota // payload, for SystemReceiver
+	sigStop                     // err: the failure behind it; parentErr: the parent's
+	sigChildren                 // the children that had to stop have stopped
+	sigBackoff                  // the wait before a restart is over
+	sigDirective                // a supervisor's decision
+	sigEscalated                // a child escalated its failure
+)
+
+// signal is a message of the system mailbox.
+type signal struct {
+	kind      sigKind
+	directive Directive
+	ref       *Ref
+	payload   any
+	err       error
+	parentErr error
+}
+
+// signal queues s; false says that the actor is gone.
+func (r *Ref) signal(s signal) bool {
+	r.mu.Lock()
+	if r.gone {
+		r.mu.Unlock()
+		return false
+	}
+	r.signals = append(r.signals, s)
+	r.urgent.Store(true)
+	wake := !r.busy
+	if wake {
+		r.busy = true
+	}
+	r.mu.Unlock()
+	if wake {
+		r.sys.exec.Schedule(Task{r})
+	}
+	return true
+}
+
+// nextSignal takes the next signal. For the turn.
+func (r *Ref) nextSignal() (signal, bool) {
+	x := r.extra
+	if x == nil || x.nextSig == len(x.sigs) {
+		if !r.urgent.Load() {
+			return signal{}, false
+		}
+		x = r.extras()
+		spent := x.sigs[:0]
+		if cap(spent) > keptCap {
+			spent = nil
+		}
+		r.mu.Lock()
+		x.sigs, r.signals = r.signals, spent
+		r.urgent.Store(false)
+		r.mu.Unlock()
+		x.nextSig = 0
+	}
+	s := x.sigs[x.nextSig]
+	x.sigs[x.nextSig] = signal{}
+	x.nextSig++
+	return s, true
+}
+
+func (r *Ref) onSignal(s signal) {
+	switch s.kind {
+	case sigUser:
+		r.onSystemMessage(s)
+	case sigStop:
+		r.beginStop(s.err, s.parentErr)
+	case sigChildren:
+		r.childrenGone()
+	case sigBackoff:
+		r.backoffOver(s.payload.(*backoff))
+	case sigDirective:
+		r.onDirective(s)
+	case sigEscalated:
+		r.onEscalated(s)
+	}
+}
+
+// onSystemMessage hands a message of TellSystem to the actor. Between a
+// failure and the restarted instance, and before the start, it waits.
+func (r *Ref) onSystemMessage(s signal) {
+	switch r.phase {
+	case phaseRunning, phaseStopping:
+	default:
+		x := r.extras()
+		x.later = append(x.later, s)
+		return
+	}
+	recv, ok := r.instance.(SystemReceiver)
+	if !ok {
+		r.sys.log.Debug("system message dropped: the actor is no SystemReceiver", "actor", r.name)
+		return
+	}
+	c := &r.ctx
+	c.begin(Message{Payload: s.payload})
+	err := r.receiveSystem(recv, s.payload)
+	c.end()
+	r.afterCall(err, s.payload)
+}
+
+// flushLater makes the messages of TellSystem that waited for a running
+// instance the next signals.
+func (r *Ref) flushLater() {
+	if x := r.extra; x != nil && len(x.later) > 0 {
+		x.sigs, x.nextSig, x.later = append(x.later, x.sigs[x.nextSig:]...), 0, nil
+	}
+}
+
+func (r *Ref) receiveSystem(recv SystemReceiver, msg any) (err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			err = recovered(recover())
+		}
+	}()
+	err = recv.ReceiveSystem(&r.ctx, msg)
+	returned = true
+	return err
+}

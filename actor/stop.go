@@ -1,0 +1,142 @@
+package actor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// namedLate is how many late actors an error of Stop names.
+const namedLate = 20
+
+// Stop stops all actors, children first, then waits for jobs of System.Go and
+// ends the system's goroutines. It is bounded by ctx alone: at its end the
+// error names the actors that have not stopped, and wraps ctx's error. What
+// was late goes on ending by itself. Stop may be called again to wait longer.
+// An actor that calls it waits for itself.
+func (s *System) Stop(ctx context.Context) error {
+	s.stopping.Store(true)
+	s.user.Stop()
+	for _, r := range []*Ref{s.user, s.root} {
+		r.Stop()
+		if err := s.AwaitStop(ctx, r); err != nil {
+			if late := s.late(); len(late) > 0 {
+				err = fmt.Errorf("%s: %w", listed(late), unwrapOnce(err))
+			}
+			return fmt.Errorf("stopping system %s: still running: %w", s.name, err)
+		}
+	}
+	if n, err := s.jobs.wait(ctx); err != nil {
+		return fmt.Errorf("stopping system %s: %d background jobs still run: %w", s.name, n, err)
+	}
+	if s.own != nil {
+		if err := s.own.wait(ctx); err != nil {
+			return fmt.Errorf("stopping system %s: workers still run: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+// onFinished goes on stopping the system from actor to actor, so that it ends
+// also when Stop has given up waiting.
+func (s *System) onFinished(r *Ref) {
+	switch {
+	case r == s.user && s.stopping.Load():
+		s.root.Stop()
+	case r == s.root && s.own != nil:
+		s.own.close()
+	}
+}
+
+// stopLate is the error of waiting for r in vain.
+func stopLate(r *Ref, err error) error { return fmt.Errorf("%s has not stopped: %w", r.Path(), err) }
+
+func unwrapOnce(err error) error {
+	if u, ok := err.(interface{ Unwrap() error }); ok {
+		return u.Unwrap()
+	}
+	return err
+}
+
+// late returns the paths of the actors that others wait for, sorted.
+func (s *System) late() []string {
+	var paths []string
+	var visit func(r *Ref)
+	visit = func(r *Ref) {
+		kids := r.unfinished()
+		for _, c := range kids {
+			visit(c)
+		}
+		if len(kids) == 0 && r.parent != nil && !(r.parent == s.root && r == s.system) {
+			paths = append(paths, r.Path())
+		}
+	}
+	visit(s.user)
+	slices.Sort(paths)
+	return paths
+}
+
+// unfinished returns all children, those included whose name was given away.
+func (r *Ref) unfinished() []*Ref {
+	all := r.Children()
+	if f := r.kin.Load(); f != nil {
+		f.mu.Lock()
+		for c := range f.replaced {
+			all = append(all, c)
+		}
+		f.mu.Unlock()
+	}
+	return all
+}
+
+func listed(paths []string) string {
+	if n := len(paths); n > namedLate {
+		return strings.Join(paths[:namedLate], ", ") + fmt.Sprintf(" and %d more", n-namedLate)
+	}
+	return strings.Join(paths, ", ")
+}
+
+// jobs counts what System.Go runs.
+type jobs struct {
+	sys     *System
+	mu      sync.Mutex
+	n       int
+	waiting []Parker
+}
+
+func (j *jobs) add() {
+	j.mu.Lock()
+	j.n++
+	j.mu.Unlock()
+}
+
+func (j *jobs) done() {
+	j.mu.Lock()
+	j.n--
+	var wake []Parker
+	if j.n == 0 {
+		wake, j.waiting = j.waiting, nil
+	}
+	j.mu.Unlock()
+	for _, p := range wake {
+		p.Unpark()
+	}
+}
+
+// wait returns when no job runs; an error with their number when ctx ends.
+func (j *jobs) wait(ctx context.Context) (int, error) {
+	p := j.sys.exec.NewParker()
+	j.mu.Lock()
+	if j.n == 0 {
+		j.mu.Unlock()
+		return 0, nil
+	}
+	j.waiting = append(j.waiting, p)
+	j.mu.Unlock()
+	err := p.Park(ctx, 0)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.n, err
+}

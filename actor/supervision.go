@@ -1,0 +1,337 @@
+package actor
+
+import (
+	"fmt"
+	"time"
+)
+
+// Directive is what a supervisor does about a failed child.
+type Directive int
+
+const (
+	// Restart drops the failed instance for a new one, after a backoff. The
+	// queued messages survive, the failing one does not; stashed messages go
+	// back to the front; behaviours and timers are dropped; the child's own
+	// children are stopped first.
+	Restart Directive = iota
+	// Resume goes on with the same instance and the next message. Where there
+	// is no started instance, because New or PreStart failed, it is Restart.
+	Resume
+	// Stop stops the child.
+	Stop
+	// Escalate makes the failure the supervisor's own (see Failed): what
+	// becomes of the supervisor becomes of the child. Directly under /user and
+	// /system it is Stop, so that one actor's failure does not end the others.
+	Escalate
+)
+
+// String returns the directive's name.
+func (d Directive) String() string {
+	switch d {
+	case Restart:
+		return "restart"
+	case Resume:
+		return "resume"
+	case Stop:
+		return "stop"
+	case Escalate:
+		return "escalate"
+	}
+	return fmt.Sprintf("directive(%d)", int(d))
+}
+
+// Strategy decides about the failures of an actor's children. The zero value
+// is the default: one for one, restart, 5 a minute, backoff 50 ms to 1 s.
+type Strategy struct {
+	// AllForOne applies Restart and Stop to all children, not only to the one
+	// that failed; the budget is then one for all.
+	AllForOne bool
+	// Decide chooses by the failure; nil always restarts. It runs on the
+	// failed child's turn, so also concurrently, and must not block. A panic
+	// in it counts as Stop.
+	Decide func(err error) Directive
+	// MaxRestarts is how many restarts fit in Within; one more stops the
+	// child. 0 means 5; negative means no limit.
+	MaxRestarts int
+	// Within is the time that restarts are counted over; 0 means 1 minute.
+	Within time.Duration
+	// MinBackoff is the wait before the first restart within that time, and
+	// doubles with each further one; 0 means 50 ms, negative no wait.
+	MinBackoff time.Duration
+	// MaxBackoff bounds the wait; 0 means 1 s.
+	MaxBackoff time.Duration
+}
+
+func (s *Strategy) decide(err error) Directive {
+	if s.Decide == nil {
+		return Restart
+	}
+	d := Stop
+	if failed := protect(func() error { d = s.Decide(err); return nil }); failed != nil {
+		return Stop
+	}
+	return d
+}
+
+// budget counts a restart at now. It returns the restarts still counted, how
+// long to wait, and whether there may be one more.
+func (s *Strategy) budget(past []time.Time, now time.Time) ([]time.Time, time.Duration, bool) {
+	limit, within := s.MaxRestarts, s.Within
+	if limit == 0 {
+		limit = 5
+	}
+	if within <= 0 {
+		within = time.Minute
+	}
+	recent := past[:0]
+	for _, t := range past {
+		if now.Sub(t) < within {
+			recent = append(recent, t)
+		}
+	}
+	if limit > 0 && len(recent) >= limit {
+		return recent, 0, false
+	}
+	wait := s.wait(len(recent))
+	if limit < 0 && len(recent) > 32 {
+		recent = recent[1:] // enough to know the longest wait
+	}
+	return append(recent, now), wait, true
+}
+
+func (s *Strategy) wait(restartsBefore int) time.Duration {
+	lo, hi := s.MinBackoff, s.MaxBackoff
+	if lo < 0 {
+		return 0
+	}
+	if lo == 0 {
+		lo = 50 * time.Millisecond
+	}
+	if hi <= 0 {
+		hi = time.Second
+	}
+	for range restartsBefore {
+		if lo >= hi {
+			break
+		}
+		lo *= 2
+	}
+	return min(lo, hi)
+}
+
+// fail suspends r and has its supervisor decide, in r's own turn: a supervisor
+// that is busy or blocked delays no decision.
+func (r *Ref) fail(err error, msg any) {
+	if r.phase >= phaseStopping {
+		r.sys.log.Error("failure while stopping", "actor", r.Path(), "err", err)
+		return
+	}
+	if r.parent == nil {
+		r.beginStop(err, nil)
+		return
+	}
+	x := r.extras()
+	x.started = r.phase == phaseRunning
+	x.failure, x.failedOn = err, msg
+	r.phase = phaseFailed
+	r.setHold(holdPhase, 0)
+
+	strategy := r.parent.strategy()
+	d := strategy.decide(err)
+	if d == Escalate && r.parent.isGuardian() {
+		d = Stop
+	}
+	r.sys.log.Warn("actor failed", "actor", r.Path(), "err", err, "directive", d.String())
+	var wait time.Duration
+	if d == Restart || (d == Resume && !x.started) {
+		d = Restart
+		var ok bool
+		if wait, ok = r.spend(strategy); !ok {
+			d, err = Stop, fmt.Errorf("too many restarts, the last for: %w", err)
+		}
+	}
+	if strategy.AllForOne && (d == Restart || d == Stop) {
+		for _, c := range r.parent.Children() {
+			if c != r {
+				c.signal(signal{kind: sigDirective, directive: d, err: err, payload: wait})
+			}
+		}
+	}
+	r.apply(d, err, wait)
+}
+
+// spend counts one restart of r, or of all of the family.
+func (r *Ref) spend(s *Strategy) (wait time.Duration, ok bool) {
+	now := r.sys.Now()
+	if !s.AllForOne {
+		x := r.extras()
+		x.restarts, wait, ok = s.budget(x.restarts, now)
+		return wait, ok
+	}
+	f := r.parent.family()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.restarts, wait, ok = s.budget(f.restarts, now)
+	return wait, ok
+}
+
+func (r *Ref) strategy() *Strategy {
+	if r.props.Supervisor != nil {
+		return r.props.Supervisor
+	}
+	return &r.sys.strategy
+}
+
+// apply does what was decided about r, which has failed.
+func (r *Ref) apply(d Directive, err error, wait time.Duration) {
+	x := r.extras()
+	switch d {
+	case Resume:
+		r.phase = phaseRunning
+		r.setHold(0, holdPhase)
+		x.failure, x.failedOn = nil, nil
+		r.resumeEscalated()
+		r.flushLater()
+		r.hook("Resumed", func(c *Context) {
+			if a, ok := r.instance.(Resumer); ok {
+				a.Resumed(c, err)
+			}
+		})
+	case Restart:
+		r.restart(err, wait)
+	case Escalate:
+		r.parent.signal(signal{kind: sigEscalated, ref: r, err: err, payload: x.failedOn})
+	default:
+		r.beginStop(err, nil)
+	}
+}
+
+// hook calls one of the actor's optional methods and logs its panic.
+func (r *Ref) hook(name string, f func(c *Context)) {
+	c := &r.ctx
+	c.begin(Message{})
+	err := protect(func() error { f(c); return nil })
+	c.end()
+	if err != nil {
+		r.sys.log.Error(name+" failed", "actor", r.Path(), "err", err)
+	}
+	if r.stopAsked {
+		r.beginStop(nil, nil)
+	}
+}
+
+// onDirective does what was decided about r elsewhere: for a failure of a
+// sibling, or for its own after it was escalated.
+func (r *Ref) onDirective(s signal) {
+	switch {
+	case s.directive == Resume:
+		if r.phase == phaseFailed {
+			d, wait := Resume, time.Duration(0)
+			if x := r.extras(); !x.started {
+				d = Restart
+				var ok bool
+				if wait, ok = r.spend(r.parent.strategy()); !ok {
+					d = Stop
+				}
+			}
+			r.apply(d, r.extras().failure, wait)
+		}
+	case s.directive == Stop:
+		r.beginStop(s.err, nil)
+	case s.directive == Restart && (r.phase == phaseRunning || r.phase == phaseFailed):
+		x := r.extras()
+		if r.phase == phaseRunning {
+			x.started, x.failure, x.failedOn = true, s.err, nil
+		}
+		r.phase = phaseFailed
+		r.setHold(holdPhase, 0)
+		r.restart(s.err, s.payload.(time.Duration))
+	}
+}
+
+// onEscalated makes a child's failure r's own.
+func (r *Ref) onEscalated(s signal) {
+	switch r.phase {
+	case phaseRunning:
+		x := r.extras()
+		x.escalated = append(x.escalated, s.ref)
+		r.fail(Failed{Child: s.ref, Reason: s.err, Message: s.payload}, nil)
+	case phaseFailed:
+		x := r.extras()
+		x.escalated = append(x.escalated, s.ref)
+	default:
+		s.ref.signal(signal{kind: sigStop, err: s.err})
+	}
+}
+
+func (r *Ref) resumeEscalated() {
+	x := r.extras()
+	for _, c := range x.escalated {
+		c.signal(signal{kind: sigDirective, directive: Resume})
+	}
+	x.escalated = nil
+}
+
+// backoff is the wait before one restart.
+type backoff struct {
+	timer Timer
+	over  bool
+}
+
+// restart drops the instance; the new one comes when the children have stopped
+// and the wait is over.
+func (r *Ref) restart(reason error, wait time.Duration) {
+	x := r.extras()
+	if x.started {
+		r.hook("PreRestart", func(c *Context) {
+			if a, ok := r.instance.(PreRestarter); ok {
+				a.PreRestart(c, reason, x.failedOn)
+			}
+		})
+		if r.phase != phaseFailed {
+			return // it stopped itself
+		}
+	}
+	r.phase = phaseRestarting
+	r.instance = nil
+	r.cancelTimers()
+	x.behaviours, x.escalated, x.failedOn = nil, nil, nil
+	stash := x.stash
+	x.stash = nil
+	r.putBack(stash)
+	x.backoff = &backoff{over: wait <= 0}
+	if wait > 0 {
+		b := x.backoff
+		b.timer = r.sys.exec.After(wait, func() { r.signal(signal{kind: sigBackoff, payload: b}) })
+	}
+	r.stopChildren(false, reason)
+	r.tryRestart()
+}
+
+func (r *Ref) backoffOver(b *backoff) {
+	if x := r.extras(); x.backoff == b {
+		b.over = true
+		r.tryRestart()
+	}
+}
+
+func (r *Ref) tryRestart() {
+	x := r.extras()
+	if r.phase != phaseRestarting || !x.backoff.over || r.childrenLeft() > 0 {
+		return
+	}
+	x.backoff = nil
+	if r.props.Held {
+		r.setHold(holdUser, 0)
+	} else {
+		r.setHold(0, holdUser)
+	}
+	r.phase = phaseNew
+}
+
+func (x *extras) stopBackoff() {
+	if x.backoff != nil && x.backoff.timer != nil {
+		x.backoff.timer.Stop()
+	}
+	x.backoff = nil
+}

@@ -1,0 +1,195 @@
+package actor
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+type phase uint8
+
+const (
+	phaseNew        phase = iota // an instance is to be made and started
+	phaseStarting                // inside New or PreStart
+	phaseRunning                 //
+	phaseFailed                  // a decision of a supervisor above is awaited
+	phaseRestarting              // waiting for children to stop and for the backoff
+	phaseStopping                // waiting for children to stop
+	phaseGone
+)
+
+// errExited is the failure of a handler that ended its goroutine.
+var errExited = errors.New("handler called runtime.Goexit")
+
+// turn handles signals and messages until there are none or the worker's
+// budget is used up. It returns true when there may be more.
+func (r *Ref) turn(w Worker) (again bool) {
+	r.ctx.worker = w
+	returned := false
+	defer func() {
+		if !returned {
+			r.exited()
+		}
+	}()
+	again = r.work(w.Budget(r.sys.throughput))
+	returned = true
+	return again
+}
+
+func (r *Ref) work(budget int) (again bool) {
+	for range budget {
+		if s, ok := r.nextSignal(); ok {
+			r.onSignal(s)
+		} else if r.phase == phaseNew {
+			r.start()
+		} else {
+			m, took := r.take()
+			switch took {
+			case tookRest:
+				return false
+			case tookMessage:
+				r.deliver(m)
+			}
+		}
+		if r.phase == phaseGone {
+			return false // stays busy for ever, so nobody schedules it
+		}
+	}
+	r.ctx.worker = nil
+	return true
+}
+
+// exited goes on where a handler left by runtime.Goexit, on the goroutine that
+// is ending, and queues the next turn elsewhere.
+func (r *Ref) exited() {
+	c := &r.ctx
+	msg := c.msg.Payload
+	if c.active {
+		r.settle(errExited)
+		c.end()
+	}
+	switch r.phase {
+	case phaseGone:
+		return
+	case phaseStopping:
+		if r.extra != nil && r.extra.inPostStop {
+			r.finishAfterPostStop()
+			return
+		}
+	case phaseRunning, phaseStarting:
+		r.fail(errExited, msg)
+	default:
+		r.beginStop(errExited, nil)
+	}
+	if r.phase == phaseGone {
+		return
+	}
+	c.worker = nil
+	r.sys.exec.Schedule(Task{r})
+}
+
+// deliver handles one user message.
+func (r *Ref) deliver(m Message) {
+	own := false
+	switch p := m.Payload.(type) {
+	case PoisonPill:
+		if !r.props.OwnPoison {
+			if m.Reply != nil {
+				m.Reply.resolve(nil, nil)
+			}
+			r.beginStop(nil, nil)
+			return
+		}
+	case Terminated:
+		if !r.forget(p.Ref) {
+			return // no longer watched
+		}
+		own = true
+	case *timer:
+		if !p.take() {
+			return // stopped after it had fired
+		}
+		m.Payload, own = p.msg, p.owner == r
+	case *piped:
+		m.Payload, own = p.value, p.own
+	case *again:
+		m.Payload, own = p.value, true
+	}
+	c := &r.ctx
+	c.begin(m)
+	c.own, c.user = own, true
+	err := r.receive(m.Payload)
+	if m.Reply != nil {
+		r.settle(err)
+	}
+	c.end()
+	r.afterCall(err, m.Payload)
+}
+
+func (r *Ref) receive(msg any) (err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			err = recovered(recover())
+		}
+	}()
+	if x := r.extra; x != nil && len(x.behaviours) > 0 {
+		err = x.behaviours[len(x.behaviours)-1](&r.ctx, msg)
+	} else {
+		err = r.instance.Receive(&r.ctx, msg)
+	}
+	returned = true
+	return err
+}
+
+// recovered makes an error of what recover returned in a call that did not
+// return. Nothing recovered means runtime.Goexit: the goroutine goes on ending
+// and Ref.exited takes over.
+func recovered(v any) error {
+	if v == nil {
+		return errExited
+	}
+	return &PanicError{Value: v, Stack: debug.Stack()}
+}
+
+// protect calls f and makes an error of its panic.
+func protect(f func() error) (err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			err = recovered(recover())
+		}
+	}()
+	err = f()
+	returned = true
+	return err
+}
+
+// afterCall draws the consequences of a handler's end.
+func (r *Ref) afterCall(err error, msg any) {
+	switch {
+	case r.stopAsked:
+		r.beginStop(err, nil)
+	case err != nil:
+		r.fail(err, msg)
+	}
+}
+
+// settle sees to it that the ask in progress is answered, now or by whoever
+// took it over, and lets go of its reply cell.
+func (r *Ref) settle(err error) {
+	c := &r.ctx
+	p := c.msg.Reply
+	if p == nil {
+		return
+	}
+	switch {
+	case err != nil && c.did&(didForward|didStash) == 0:
+		p.resolve(nil, err)
+	case c.did&(didAnswer|didDefer|didForward|didStash) == 0:
+		p.resolve(nil, fmt.Errorf("%s on %T: %w", r.Path(), c.msg.Payload, ErrNoReply))
+	}
+	if c.did&(didDefer|didForward|didStash|didExpose) == 0 {
+		p.release()
+	}
+}
