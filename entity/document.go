@@ -12,30 +12,11 @@ import (
 // that they keep their text.
 type Object map[string]any
 
-// UnmarshalJSON refuses what is not an object.
-func (o *Object) UnmarshalJSON(data []byte) error {
-	v, err := snapshot.ParseJSON(data)
-	if err != nil {
-		return err
-	}
-	m, ok := v.(map[string]any)
-	if !ok {
-		return notAnObject(v)
-	}
-	*o = m
-	return nil
-}
-
 // Merge is the message "merge" of a document: a JSON merge patch (RFC 7396).
 // Members that are null are removed, objects are merged, everything else
-// replaces. Its body is the patch itself.
+// replaces. Its body is the patch itself, an object: any other patch would make
+// the state one that is no object.
 type Merge map[string]any
-
-// UnmarshalJSON refuses a patch that is not an object: it would replace the
-// whole state by something that is none.
-func (m *Merge) UnmarshalJSON(data []byte) error {
-	return (*Object)(m).UnmarshalJSON(data)
-}
 
 // Set is the message "set" of a document: it puts a value at a JSON pointer
 // (RFC 6901), making the objects on the way. The empty pointer replaces the

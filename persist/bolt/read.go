@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -205,6 +206,9 @@ func (s *Store) Log(ctx context.Context, after uint64, limit int) ([]persist.Cha
 
 // Rows implements persist.PersistenceService.
 func (s *Store) Rows(ctx context.Context, kind string, after *persist.Row, limit int) ([]persist.Row, error) {
+	if strings.IndexByte(kind, 0) >= 0 {
+		return nil, ctx.Err() // it would be read as a kind and a pod
+	}
 	limit = limitOr(limit)
 	prefix := kindStart(kind)
 	seek := prefix

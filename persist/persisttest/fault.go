@@ -58,6 +58,7 @@ type FaultStore struct {
 	loads    []*loadFault
 	broken   error
 	heals    bool
+	closed   bool
 	failOpen int
 	reopens  int
 }
@@ -166,6 +167,10 @@ func (f *FaultStore) down() error {
 func (f *FaultStore) Reopen(ctx context.Context) error {
 	f.mu.Lock()
 	f.reopens++
+	if f.closed {
+		f.mu.Unlock()
+		return fmt.Errorf("%w: it was closed", persist.ErrUnavailable)
+	}
 	if f.failOpen > 0 {
 		f.failOpen--
 		f.mu.Unlock()
@@ -338,4 +343,9 @@ func (f *FaultStore) Rows(ctx context.Context, kind string, after *persist.Row, 
 }
 
 // Close implements persist.PersistenceService.
-func (f *FaultStore) Close() error { return f.inner.Close() }
+func (f *FaultStore) Close() error {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	return f.inner.Close()
+}

@@ -220,6 +220,9 @@ func (m *image) rowsOf(kind string, after *persist.Row, limit int) []persist.Row
 		from = rowPath(kind, after.Key, after.ID)
 	}
 	var out []persist.Row
+	if strings.Contains(kind, "\x00") {
+		return nil
+	}
 	m.rows.each(kind+"\x00", from, func(key string, r persist.Row) bool {
 		if after != nil && key == from {
 			return true

@@ -1,0 +1,237 @@
+package persisttest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+// runModel compares the store with the image after random commits, trims and
+// reopenings. The image gives lives and positions of its own, so lives are
+// translated and positions compared by their order.
+func runModel(t *testing.T, fresh func(t *testing.T) Fixture) {
+	if testing.Short() {
+		t.Skip("the model test takes seconds")
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		fix := fresh(t)
+		m := &modelRun{
+			Assertions: require.New(rt), rt: rt, t: t, fix: fix, store: fix.Store,
+			model: newImage(), lives: map[uint64]uint64{}, ctx: context.Background(),
+		}
+		defer func() { _ = m.store.Close() }()
+		rt.Repeat(map[string]func(*rapid.T){
+			"commit": m.commit,
+			"reopen": m.reopen,
+			"trim":   m.trim,
+			"":       m.compare,
+		})
+	})
+}
+
+type modelRun struct {
+	*require.Assertions
+	rt    *rapid.T
+	t     *testing.T
+	ctx   context.Context
+	fix   Fixture
+	store persist.PersistenceService
+	model *image
+	lives map[uint64]uint64 // the store's life → the model's
+	last  uint64            // the store's last position
+	count int               // makes states differ
+}
+
+var (
+	modelPods  = []string{"a", "a-b", "b"}
+	modelNames = []string{"x", "x/y", "xy", "é"}
+	modelKinds = []string{"inbox", "outbox"}
+)
+
+func (m *modelRun) reopen(*rapid.T) {
+	m.NoError(m.store.Close())
+	m.store = m.fix.Reopen(m.t)
+}
+
+// commit sends the same units, each with its own side's lives, to both.
+func (m *modelRun) commit(rt *rapid.T) {
+	n := rapid.IntRange(1, 6).Draw(rt, "units")
+	units := make([]persist.Unit, n)
+	for i := range units {
+		units[i] = m.unit(rt)
+	}
+	mine := make([]persist.Unit, n)
+	for i, u := range units {
+		mine[i] = u
+		if life, ok := m.lives[u.Life]; ok {
+			mine[i].Life = life
+		} else if u.Life != 0 {
+			mine[i].Life = 1 << 60
+		}
+	}
+	want := m.model.commit(mine)
+	got, err := m.store.Commit(m.ctx, units)
+	m.NoError(err)
+	m.Len(got, n)
+	for i := range got {
+		m.sameOutcome(units[i], want[i], got[i])
+	}
+}
+
+func (m *modelRun) sameOutcome(u persist.Unit, want, got persist.Outcome) {
+	if want.Err != nil {
+		m.Error(got.Err, "%+v", u)
+		m.True(oneOf(got.Err, persist.ErrConflict, persist.ErrInvalid), "%v", got.Err)
+		return
+	}
+	m.NoError(got.Err, "%+v", u)
+	if want.Life == 0 {
+		return // by force, and nothing was there
+	}
+	m.Greater(got.Position, m.last, "positions strictly increase")
+	m.last = got.Position
+	if life, ok := m.lives[got.Life]; ok {
+		m.Equal(want.Life, life)
+	}
+	m.lives[got.Life] = want.Life
+}
+
+// unit draws a step of some entity: mostly one that fits what is stored.
+func (m *modelRun) unit(rt *rapid.T) persist.Unit {
+	k := persist.Key{Pod: rapid.SampledFrom(modelPods).Draw(rt, "pod"), Name: rapid.SampledFrom(modelNames).Draw(rt, "name")}
+	u := persist.Unit{Key: k}
+	if r, err := m.store.Load(m.ctx, k); err == nil {
+		u.Life, u.Expect = r.Life, r.Revision
+	}
+	switch rapid.IntRange(0, 11).Draw(rt, "kind") {
+	case 0:
+		u.Expect += uint64(rapid.IntRange(0, 2).Draw(rt, "off"))
+	case 1:
+		u.Life = 0
+	case 2:
+		u.Expect, u.Life = 0, 0
+	case 3:
+		u.Key.Name += "\x00"
+	}
+	switch rapid.IntRange(0, 7).Draw(rt, "what") {
+	case 0:
+		u.Delete = true
+		u.Changes = []persist.Change{{Revision: u.Expect + 1, Type: "deleted", Time: at(u.Expect)}}
+		return u
+	case 1:
+		u.Delete, u.Force = true, true
+		return u
+	case 2:
+		u.Rows = m.rows(rt)
+		return u
+	}
+	m.count++
+	state := fmt.Sprint("state ", m.count)
+	leap := uint64(rapid.IntRange(0, 2).Draw(rt, "leap"))
+	u.Record = record(u.Expect+leap, state)
+	for r := u.Expect + 1; r <= u.Expect+leap; r++ {
+		u.Changes = append(u.Changes, change(r, "changed", fmt.Sprint(state, "@", r)))
+	}
+	u.Rows = m.rows(rt)
+	return u
+}
+
+func (m *modelRun) rows(rt *rapid.T) []persist.RowOp {
+	var ops []persist.RowOp
+	for range rapid.IntRange(0, 3).Draw(rt, "rows") {
+		m.count++
+		ops = append(ops, persist.RowOp{
+			Kind:   rapid.SampledFrom(modelKinds).Draw(rt, "row kind"),
+			ID:     rapid.SampledFrom([]string{"1", "10", "2", "a/b"}).Draw(rt, "row id"),
+			Value:  []byte(fmt.Sprint("row ", m.count)),
+			Delete: rapid.IntRange(0, 3).Draw(rt, "row delete") == 0,
+		})
+	}
+	return ops
+}
+
+func (m *modelRun) trim(rt *rapid.T) {
+	log, err := m.store.Log(m.ctx, 0, 1000)
+	m.NoError(err)
+	if len(log) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(log)-1).Draw(rt, "through")
+	limit := rapid.IntRange(1, 5).Draw(rt, "limit")
+	n, err := m.store.Trim(m.ctx, log[i].Position, limit)
+	m.NoError(err)
+	m.Equal(min(i+1, limit), n)
+	m.Equal(n, m.model.trim(m.model.changes[i].Position, limit))
+}
+
+func (m *modelRun) compare(rt *rapid.T) {
+	page := rapid.IntRange(1, 5).Draw(rt, "page")
+	for _, pod := range modelPods {
+		m.Equal(m.model.list(pod, persist.ListOptions{}), m.list(pod, page))
+		for _, name := range modelNames {
+			k := persist.Key{Pod: pod, Name: name}
+			want, werr := m.model.load(k)
+			got, err := m.store.Load(m.ctx, k)
+			if werr != nil {
+				m.ErrorIs(err, persist.ErrNotFound)
+			} else {
+				m.NoError(err)
+				m.Equal(want, m.translated(got))
+			}
+			changes, err := m.store.Changes(m.ctx, k, 0, 0, 1000)
+			m.NoError(err)
+			m.Equal(describeAll(m.model.history(k, 0, 0, 1000)), describeAll(changes))
+		}
+	}
+	log, err := m.store.Log(m.ctx, 0, 1000)
+	m.NoError(err)
+	m.Equal(describeAll(m.model.log(0, 1000)), describeAll(log))
+	last := uint64(0)
+	for _, c := range log {
+		m.Greater(c.Position, last)
+		last = c.Position
+	}
+	for _, kind := range modelKinds {
+		m.Equal(m.model.rowsOf(kind, nil, 1000), m.rowPages(kind, page))
+	}
+}
+
+func (m *modelRun) translated(r snapshot.Record) snapshot.Record {
+	r.Life = m.lives[r.Life]
+	return r
+}
+
+func (m *modelRun) list(pod string, page int) (all []persist.Item) {
+	after := ""
+	for {
+		items, err := m.store.List(m.ctx, pod, persist.ListOptions{After: after, Limit: page})
+		m.NoError(err)
+		for _, item := range items {
+			item.Record = m.translated(item.Record)
+			all = append(all, item)
+			after = item.Name
+		}
+		if len(items) < page {
+			return all
+		}
+	}
+}
+
+func (m *modelRun) rowPages(kind string, page int) (all []persist.Row) {
+	var after *persist.Row
+	for {
+		rows, err := m.store.Rows(m.ctx, kind, after, page)
+		m.NoError(err)
+		all = append(all, rows...)
+		if len(rows) < page {
+			return all
+		}
+		after = &all[len(all)-1]
+	}
+}
