@@ -60,3 +60,13 @@ func ask(t *testing.T, r *actor.Ref, msg any) any {
 	require.NoError(t, err)
 	return v
 }
+
+// until waits for a condition on the system's clock; a seeded system works
+// meanwhile.
+func until(t *testing.T, sys *actor.System, cond func() bool) {
+	t.Helper()
+	for end := sys.Now().Add(waitLong); !cond(); {
+		require.True(t, sys.Now().Before(end), "the condition did not come true")
+		require.NoError(t, sys.Sleep(context.Background(), 50*time.Microsecond))
+	}
+}

@@ -19,7 +19,7 @@ func (r *Ref) enqueue(m Message, w Worker) error {
 		r.mu.Unlock()
 		return ErrStopped
 	}
-	if c := r.props.Mailbox.Capacity; c > 0 && len(r.queue)+int(r.left.Load()) >= c && !beyondCapacity(m.Payload) {
+	if c := r.props.capacity; c > 0 && len(r.queue)+int(r.left.Load()) >= int(c) && !beyondCapacity(m.Payload) {
 		r.mu.Unlock()
 		return ErrMailboxFull
 	}
@@ -93,12 +93,12 @@ func (r *Ref) pop() Message {
 // swap gives the senders the used-up buffer and takes theirs. mu is held.
 func (r *Ref) swap() {
 	spent := r.batch[:0]
-	if c := cap(spent); c > keptCap && len(r.queue) < c/4 {
-		if r.quiet++; r.quiet >= quietSwaps {
+	if c := cap(spent); c > keptCap {
+		if len(r.queue) >= c/4 {
+			r.quiet = 0
+		} else if r.quiet++; r.quiet >= quietSwaps {
 			spent, r.quiet = nil, 0
 		}
-	} else {
-		r.quiet = 0
 	}
 	r.batch, r.queue, r.next = r.queue, spent, 0
 	r.left.Store(int32(len(r.batch)))

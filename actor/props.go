@@ -1,6 +1,9 @@
 package actor
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Policy says what a mailbox does with a message when it is full.
 type Policy uint8
@@ -58,4 +61,22 @@ func (p *Props) check() error {
 		return fmt.Errorf("%w: a bounded mailbox needs a Capacity of at least 1, not %d", ErrInvalid, p.Mailbox.Capacity)
 	}
 	return nil
+}
+
+// spec is Props packed for a Ref, of which there may be millions.
+type spec struct {
+	New        func() Actor
+	Supervisor *Strategy
+	OnAbsent   func(name string, m Message) bool
+	capacity   int32 // of the mailbox; 0 when unbounded
+	Held       bool
+	OwnPoison  bool
+}
+
+func (p *Props) spec() spec {
+	s := spec{New: p.New, Supervisor: p.Supervisor, OnAbsent: p.OnAbsent, Held: p.Held, OwnPoison: p.OwnPoison}
+	if p.Mailbox.Policy != Unbounded {
+		s.capacity = int32(min(p.Mailbox.Capacity, math.MaxInt32))
+	}
+	return s
 }

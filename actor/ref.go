@@ -17,7 +17,7 @@ type Ref struct {
 	sys    *System
 	parent *Ref // nil for the root
 	name   string
-	props  Props
+	props  spec
 
 	// Guarded by mu, the only lock that a sender takes.
 	mu       sync.Mutex

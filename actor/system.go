@@ -109,10 +109,7 @@ func (s *System) mustSpawn(under *Ref, name string, p Props) *Ref {
 }
 
 func newRef(s *System, parent *Ref, name string, p Props) *Ref {
-	r := &Ref{sys: s, parent: parent, name: name, props: p, busy: true, blocked: true, hold: holdPhase}
-	if p.Mailbox.Policy == Unbounded {
-		r.props.Mailbox.Capacity = 0
-	}
+	r := &Ref{sys: s, parent: parent, name: name, props: p.spec(), busy: true, blocked: true, hold: holdPhase}
 	if p.Held {
 		r.hold |= holdUser
 	}

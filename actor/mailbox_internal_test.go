@@ -1,0 +1,207 @@
+package actor
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+func stop(t *testing.T, s *System) {
+	require.NoError(t, s.Stop(context.Background()))
+}
+
+func TestBuffersShrinkAfterABurst(t *testing.T) {
+	s := NewSystem("test", Config{})
+	defer stop(t, s)
+	gate := make(chan struct{})
+	r, err := s.Spawn("a", PropsFunc(func(ctx *Context, msg any) error {
+		if msg == "wait" {
+			<-gate
+		}
+		if ctx.Message().Reply != nil {
+			ctx.Respond(nil)
+		}
+		return nil
+	}))
+	require.NoError(t, err)
+	require.NoError(t, r.Tell("wait"))
+	for range 10_000 {
+		require.NoError(t, r.Tell("x"))
+	}
+	close(gate)
+	_, err = r.Ask(context.Background(), "last")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return !r.busy && cap(r.queue) <= keptCap && cap(r.batch) <= keptCap
+	}, waitTest, tickTest)
+}
+
+func TestALargeBufferThatIsLittleUsedIsDropped(t *testing.T) {
+	r := newRef(nil, nil, "", Props{})
+	r.batch, r.next = make([]Message, 1000), 1000
+	for i := range 2 * quietSwaps {
+		r.queue = append(r.queue, Message{Payload: i})
+		r.swap()
+		r.pop()
+	}
+	require.LessOrEqual(t, max(cap(r.queue), cap(r.batch)), keptCap)
+}
+
+func TestPutBackGoesToTheFront(t *testing.T) {
+	for _, used := range []int{0, 1, 2, 5} {
+		r := newRef(nil, nil, "", Props{})
+		for i := range 8 {
+			r.queue = append(r.queue, Message{Payload: i})
+		}
+		r.swap()
+		var back []Message
+		for range used {
+			back = append(back, r.pop())
+		}
+		back = append(back, Message{Payload: "x"}, Message{Payload: "y"})
+		r.putBack(back)
+		var got []any
+		for r.next < len(r.batch) {
+			require.EqualValues(t, len(r.batch)-r.next, r.left.Load())
+			got = append(got, r.pop().Payload)
+		}
+		want := []any{}
+		for i := range used {
+			want = append(want, i)
+		}
+		want = append(want, "x", "y")
+		for i := used; i < 8; i++ {
+			want = append(want, i)
+		}
+		require.Equal(t, want, got)
+	}
+}
+
+// An idle actor that has handled a message must stay small: pods have millions.
+func TestAnIdleActorIsSmall(t *testing.T) {
+	require.LessOrEqual(t, unsafe.Sizeof(Ref{}), uintptr(288))
+	s := NewSystem("test", Config{})
+	defer stop(t, s)
+	parent, err := s.Spawn("parent", PropsFunc(func(*Context, any) error { return nil }))
+	require.NoError(t, err)
+	const n = 20_000
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	props := PropsFunc(func(ctx *Context, _ any) error { ctx.Respond(nil); return nil })
+	before := heap()
+	for i := range n {
+		_, err := parent.Spawn("room-"+strconv.Itoa(i), props)
+		require.NoError(t, err)
+	}
+	for _, c := range parent.Children() {
+		_, err := c.Ask(context.Background(), nil)
+		require.NoError(t, err)
+	}
+	goroutines := runtime.NumGoroutine()
+	per := (heap() - before) / n
+	t.Logf("%d bytes an idle actor (a Ref alone: %d), %d goroutines for %d actors", per, unsafe.Sizeof(Ref{}), goroutines, n)
+	if !raceEnabled {
+		require.LessOrEqual(t, per, uint64(400), "with both buffers and its place in the parent")
+	}
+	require.Less(t, goroutines, 100)
+	runtime.KeepAlive(parent)
+}
+
+func TestSendingAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	s := NewSystem("test", Config{})
+	defer stop(t, s)
+	seen := make(chan struct{}, 1)
+	r, err := s.Spawn("a", PropsFunc(func(ctx *Context, msg any) error {
+		if ctx.msg.Reply != nil {
+			ctx.Respond(msg)
+		} else {
+			seen <- struct{}{}
+		}
+		return nil
+	}))
+	require.NoError(t, err)
+	msg := any("x")
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		_ = r.Tell(msg)
+		<-seen
+	}), "Tell")
+	ctx := context.Background()
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		if _, err := r.Ask(ctx, msg); err != nil {
+			panic(err)
+		}
+	}), "Ask")
+}
+
+func TestFifoKeepsOrderAcrossGrowth(t *testing.T) {
+	var q fifo
+	refs := make([]*Ref, 1000)
+	for i := range refs {
+		refs[i] = &Ref{}
+	}
+	in, out := 0, 0
+	for in < len(refs) {
+		for range 7 {
+			if in < len(refs) {
+				q.push(refs[in])
+				in++
+			}
+		}
+		for range 3 {
+			require.Same(t, refs[out], q.pop())
+			out++
+		}
+	}
+	for r := q.pop(); r != nil; r = q.pop() {
+		require.Same(t, refs[out], r)
+		out++
+	}
+	require.Equal(t, len(refs), out)
+}
+
+// A ring overflows to the global queue and is stolen from, and nothing gets
+// lost or doubled.
+func TestRingOverflowAndStealing(t *testing.T) {
+	d := &dispatcher{base: 2}
+	a, b := &worker{d: d}, &worker{d: d}
+	d.workers.Store(&[]*worker{a, b})
+	d.monitor.init(d)
+	seen := map[*Ref]int{}
+	const n = 3*ringSize + 7
+	for range n {
+		a.queue(&Ref{})
+	}
+	for {
+		r := b.local()
+		if r == nil {
+			r = b.steal()
+		}
+		if r == nil {
+			r = d.fetch(b, true)
+		}
+		if r == nil {
+			break
+		}
+		seen[r]++
+	}
+	require.Len(t, seen, n)
+	next := &Ref{}
+	a.Wake(Task{next})
+	require.Nil(t, b.steal(), "the next slot of a worker that moves is not stolen")
+	a.stuck.Store(true)
+	require.Same(t, next, b.steal())
+}
