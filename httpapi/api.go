@@ -1,0 +1,141 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humaecho"
+	"github.com/labstack/echo/v4"
+
+	"github.com/twinsrv/twinsrv/actor/patterns"
+	"github.com/twinsrv/twinsrv/pod"
+)
+
+// Config tunes an API. The zero value works, for a server on a loopback
+// address.
+type Config struct {
+	// Logger gets failures of handlers and of the server; nil discards.
+	Logger *slog.Logger
+	// MaxBody is the most bytes that a request's body may have. 0 means 1 MiB.
+	MaxBody int64
+	// Hosts are names and addresses, without ports, that the Host header may
+	// name beside localhost and loopback addresses.
+	Hosts []string
+	// AnyHost switches the check of the Host header off.
+	AnyHost bool
+	// Version stands in the OpenAPI document. Empty means "0".
+	Version string
+	// MaxWaiting is how many requests may wait for entities at a time. 0 means
+	// 10,000.
+	MaxWaiting int
+}
+
+// API is the HTTP interface of a pod registry. It is safe for concurrent use.
+type API struct {
+	pods     *pod.Pods
+	cfg      Config
+	log      *slog.Logger
+	futures  *patterns.CompletionService
+	router   *echo.Echo
+	document []byte // the OpenAPI document
+}
+
+var _ http.Handler = (*API)(nil)
+
+// New returns the API of pods, which stay the caller's to close, after the API.
+func New(pods *pod.Pods, cfg Config) *API {
+	if cfg.MaxBody <= 0 {
+		cfg.MaxBody = 1 << 20
+	}
+	if cfg.Version == "" {
+		cfg.Version = "0"
+	}
+	a := &API{
+		pods: pods, cfg: cfg, log: cfg.Logger, router: echo.New(),
+		futures: patterns.NewCompletionService(pods.System(), patterns.Config{Limit: cfg.MaxWaiting, Timeout: defaultTimeout}),
+	}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	a.router.HTTPErrorHandler = a.unrouted
+	a.register()
+	return a
+}
+
+// Close ends requests that still wait for an entity, with 503.
+func (a *API) Close() { a.futures.Close() }
+
+// ServeHTTP serves one request. A panic is answered with 500 and logged.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			panic(p)
+		}
+		a.log.ErrorContext(r.Context(), "a request panicked", "method", r.Method, "path", r.RequestURI, "panic", p, "stack", string(debug.Stack()))
+		refuse(CodeInternal, "the server failed; its log says how").write(w)
+	}()
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	err := a.guard(r)
+	if err == nil {
+		r, err = routed(r)
+	}
+	if err != nil {
+		failureOf(err).write(w)
+		return
+	}
+	a.router.ServeHTTP(w, r)
+}
+
+// unrouted answers requests that match no operation.
+func (a *API) unrouted(err error, c echo.Context) {
+	f := refuse(CodeNotFound, "there is nothing at this path; /openapi.json lists what there is, and a slash in a name is written %2F")
+	switch {
+	case errors.Is(err, echo.ErrMethodNotAllowed):
+		f = refuse(CodeMethodNotAllowed, "the path takes "+c.Response().Header().Get(echo.HeaderAllow))
+	case !errors.Is(err, echo.ErrNotFound):
+		f = failureOf(err)
+		a.note(c.Request(), f)
+	}
+	f.write(c.Response())
+}
+
+// register puts the operations into the router and into the document. Huma's
+// own handling of bodies and parameters is not used: bodies must pass as bytes,
+// or numbers would lose their text, and names come from the escaped path.
+func (a *API) register() {
+	config := huma.DefaultConfig("twinsrv", a.cfg.Version)
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
+	config.CreateHooks = nil
+	config.Info.Description = apiDescription
+	api := humaecho.New(a.router, config)
+	doc := documenter{schemas: api.OpenAPI().Components.Schemas}
+	for _, op := range operations() {
+		described := doc.operation(&op)
+		api.OpenAPI().AddOperation(described)
+		handle := func(ctx huma.Context) {
+			c := humaecho.Unwrap(ctx)
+			a.serve(op.handle, c.Response(), c.Request())
+		}
+		api.Adapter().Handle(described, handle)
+		if op.method == http.MethodGet {
+			a.router.HEAD(strings.NewReplacer("{", ":", "}", "").Replace(op.path), func(c echo.Context) error {
+				a.serve(op.handle, c.Response(), c.Request())
+				return nil
+			})
+		}
+	}
+	var err error
+	if a.document, err = json.Marshal(api.OpenAPI()); err != nil {
+		panic(fmt.Errorf("the OpenAPI document: %w", err)) // it depends on nothing but this package
+	}
+}

@@ -1,0 +1,148 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/pod"
+)
+
+func contextWith(ctx context.Context, t target) context.Context {
+	return context.WithValue(ctx, targetKey{}, t)
+}
+
+// call is one request on its way through an operation.
+type call struct {
+	api *API
+	w   http.ResponseWriter
+	r   *http.Request
+	target
+}
+
+// thePod returns the pod that the path names.
+func (c *call) thePod() (*pod.Pod, error) {
+	if err := c.checkPod(); err != nil {
+		return nil, err
+	}
+	return c.api.pods.Pod(c.pod)
+}
+
+// theEntity returns the pod that the path names, having checked the entity's
+// name.
+func (c *call) theEntity() (*pod.Pod, error) {
+	p, err := c.thePod()
+	if err != nil {
+		return nil, err
+	}
+	return p, c.checkEntity()
+}
+
+// ask sends a message to the entity that the path names and waits for the
+// answer. It gives up when the client has.
+func (c *call) ask(p *pod.Pod, m *entity.Message, timeout time.Duration) (any, error) {
+	ctx := c.r.Context()
+	f, err := c.api.futures.Start(ctx, p.Ref(c.entity), m, timeout)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Cancel()
+	return f.Wait(ctx)
+}
+
+// askAck is ask for messages that are answered with an Ack.
+func (c *call) askAck(p *pod.Pod, m *entity.Message, timeout time.Duration) (entity.Ack, error) {
+	v, err := c.ask(p, m, timeout)
+	if err != nil {
+		return entity.Ack{}, err
+	}
+	ack, ok := v.(entity.Ack)
+	if !ok {
+		return ack, fmt.Errorf("an acknowledgement was expected and a %T came", v)
+	}
+	return ack, nil
+}
+
+// acknowledge answers with an Ack and its ETag.
+func (c *call) acknowledge(status int, ack entity.Ack) error {
+	c.w.Header().Set("ETag", quoted(entity.ETag{Life: ack.Life, Revision: ack.Revision}))
+	return c.json(status, ack)
+}
+
+// fresh answers a read whose conditions say that the client has the revision
+// already, or another than it asked for; it says whether it did.
+func (c *call) fresh(v *pod.View) (answered bool, err error) {
+	c.w.Header().Set("ETag", quoted(v.ETag()))
+	c.w.Header().Set("Cache-Control", "no-cache")
+	cond, err := conditionOf(c.r.Header)
+	if err != nil {
+		return true, err
+	}
+	match := entity.Condition{Match: cond.Match, Exists: cond.Exists}
+	if err := match.Check(v.Life, v.Revision); err != nil {
+		return true, unmet(match, err)
+	}
+	none := entity.Condition{NoneMatch: cond.NoneMatch, Absent: cond.Absent}
+	if none.Check(v.Life, v.Revision) != nil {
+		c.w.WriteHeader(http.StatusNotModified)
+		return true, nil
+	}
+	return false, nil
+}
+
+// json answers with a value. Nothing is sent when it cannot be encoded.
+func (c *call) json(status int, v any) error {
+	data, err := encode(v)
+	if err != nil {
+		return err
+	}
+	return c.raw(status, data)
+}
+
+// raw answers with JSON as it is.
+func (c *call) raw(status int, data []byte) error {
+	h := c.w.Header()
+	h.Set("Content-Type", jsonType)
+	h.Set("Content-Length", strconv.Itoa(len(data)))
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(data) // the client is gone if this fails
+	return nil
+}
+
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("write the answer as JSON: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// serve runs an operation and answers with its failure, if it has one.
+func (a *API) serve(handle func(*call) error, w http.ResponseWriter, r *http.Request) {
+	t, _ := r.Context().Value(targetKey{}).(target)
+	c := &call{api: a, w: w, r: r, target: t}
+	if err := handle(c); err != nil {
+		f := failureOf(err)
+		a.note(r, f)
+		f.write(w)
+	}
+}
+
+// note logs what somebody should look at. Requests that were wrong are none of
+// it, and what the store does is logged where it happens.
+func (a *API) note(r *http.Request, f *failure) {
+	switch f.code {
+	case CodeInternal:
+		a.log.ErrorContext(r.Context(), "a request failed", "method", r.Method, "path", r.RequestURI, "error", errors.Unwrap(f))
+	case CodeHandlerFailed:
+		a.log.WarnContext(r.Context(), "a handler failed", "method", r.Method, "path", r.RequestURI, "error", errors.Unwrap(f))
+	}
+}

@@ -1,0 +1,106 @@
+package httpapi
+
+import "net/http"
+
+// Code says what went wrong, in the member "code" of a problem. Codes do not
+// change and do not change their status.
+type Code string
+
+// The codes, by status.
+const (
+	CodeMalformed    Code = "malformed"     // the body is not JSON, or not of the shape that is needed
+	CodeBadName      Code = "bad_name"      // a name in the path breaks a rule, which the detail names
+	CodeBadQuery     Code = "bad_query"     // limit, cursor, timeout or cascade has no usable value
+	CodeBadCondition Code = "bad_condition" // If-Match or If-None-Match is neither * nor a list of entity tags
+
+	CodeForbiddenHost   Code = "forbidden_host"   // the Host header names none of the server's hosts
+	CodeForbiddenOrigin Code = "forbidden_origin" // a page of another origin sent the request
+
+	CodeNotFound      Code = "not_found" // there is nothing at this path
+	CodeNoSuchPod     Code = "no_such_pod"
+	CodeNoSuchEntity  Code = "no_such_entity" // and the request may not create it
+	CodeNoSuchMessage Code = "no_such_message"
+
+	CodeMethodNotAllowed Code = "method_not_allowed" // Allow lists the path's methods
+	CodeTypedState       Code = "typed_state"        // the state of a typed pod's entity changes by messages only
+
+	CodePodExists   Code = "pod_exists"    // as a pod of another type
+	CodePodNotEmpty Code = "pod_not_empty" // and cascade is not set
+	CodePodReadOnly Code = "pod_read_only" // its type is not part of this program, or only a program can change it
+	CodeConflict    Code = "conflict"      // others changed the entity meanwhile; nothing was applied
+
+	CodeStaleRevision   Code = "stale_revision"   // the entity is at no revision that If-Match lists
+	CodeConditionFailed Code = "condition_failed" // If-None-Match, or If-Match: *, does not hold
+
+	CodeBodyTooLarge     Code = "body_too_large"
+	CodeUnsupportedMedia Code = "unsupported_media_type" // Accept lists what is taken
+
+	CodeUnknownField  Code = "unknown_field"  // the body has a field that is not known
+	CodeBadDefinition Code = "bad_definition" // the definition of a pod
+	CodeRejected      Code = "rejected"       // the handler understood the message and refused it
+	CodeStoreRefused  Code = "store_refused"  // the store does not take this state; it is too large, say
+
+	CodeMailboxFull Code = "mailbox_full" // the entity has too many messages waiting
+
+	CodeHandlerFailed Code = "handler_failed" // the message's handler or Init failed or panicked
+	CodeInternal      Code = "internal"       // a fault of the server, which it logged
+
+	CodeStoreUnavailable Code = "store_unavailable" // the store takes nothing at the moment; nothing was applied
+	CodeQuarantined      Code = "quarantined"       // the entity's record cannot be read
+	CodeStopping         Code = "stopping"          // the server is being stopped
+	CodeOverloaded       Code = "overloaded"        // the server has too many requests waiting
+
+	CodeOutcomeUnknown Code = "outcome_unknown" // no answer in time: the change may or may not have been made
+)
+
+// codesByStatus is the table behind Codes and Status.
+func codesByStatus() []statusCodes {
+	return []statusCodes{
+		{http.StatusBadRequest, []Code{CodeMalformed, CodeBadName, CodeBadQuery, CodeBadCondition}},
+		{http.StatusForbidden, []Code{CodeForbiddenHost, CodeForbiddenOrigin}},
+		{http.StatusNotFound, []Code{CodeNotFound, CodeNoSuchPod, CodeNoSuchEntity, CodeNoSuchMessage}},
+		{http.StatusMethodNotAllowed, []Code{CodeMethodNotAllowed, CodeTypedState}},
+		{http.StatusConflict, []Code{CodePodExists, CodePodNotEmpty, CodePodReadOnly, CodeConflict}},
+		{http.StatusPreconditionFailed, []Code{CodeStaleRevision, CodeConditionFailed}},
+		{http.StatusRequestEntityTooLarge, []Code{CodeBodyTooLarge}},
+		{http.StatusUnsupportedMediaType, []Code{CodeUnsupportedMedia}},
+		{http.StatusUnprocessableEntity, []Code{CodeUnknownField, CodeBadDefinition, CodeRejected, CodeStoreRefused}},
+		{http.StatusTooManyRequests, []Code{CodeMailboxFull}},
+		{http.StatusInternalServerError, []Code{CodeHandlerFailed, CodeInternal}},
+		{http.StatusServiceUnavailable, []Code{CodeStoreUnavailable, CodeQuarantined, CodeStopping, CodeOverloaded}},
+		{http.StatusGatewayTimeout, []Code{CodeOutcomeUnknown}},
+	}
+}
+
+type statusCodes struct {
+	status int
+	codes  []Code
+}
+
+// Codes returns all codes in the order of their status.
+func Codes() []Code {
+	var all []Code
+	for _, s := range codesByStatus() {
+		all = append(all, s.codes...)
+	}
+	return all
+}
+
+// Status returns the HTTP status that goes with the code; 500 for one that is
+// not known.
+func (c Code) Status() int {
+	for _, s := range codesByStatus() {
+		for _, x := range s.codes {
+			if x == c {
+				return s.status
+			}
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// retry reports whether the same request may succeed in a moment, and with
+// that whether the answer has a Retry-After.
+func (c Code) retry() bool {
+	return c == CodeMailboxFull || c == CodeStoreUnavailable || c == CodeOverloaded || c == CodeStopping
+}

@@ -1,0 +1,93 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/twinsrv/twinsrv/entity"
+)
+
+// conditionOf reads If-Match and If-None-Match. A weak tag never satisfies
+// If-Match, and counts for If-None-Match. Tags that no entity can have are
+// legal and match nothing.
+func conditionOf(h http.Header) (entity.Condition, error) {
+	var c entity.Condition
+	if values := h.Values("If-Match"); len(values) > 0 {
+		tags, any, err := parseTags("If-Match", values)
+		if err != nil {
+			return c, err
+		}
+		if c.Exists = any; !any {
+			c.Match = []entity.ETag{}
+			for _, t := range tags {
+				if !t.weak {
+					c.Match = append(c.Match, t.ETag)
+				}
+			}
+		}
+	}
+	if values := h.Values("If-None-Match"); len(values) > 0 {
+		tags, any, err := parseTags("If-None-Match", values)
+		if err != nil {
+			return c, err
+		}
+		c.Absent = any
+		for _, t := range tags {
+			c.NoneMatch = append(c.NoneMatch, t.ETag)
+		}
+	}
+	return c, nil
+}
+
+type tag struct {
+	entity.ETag
+	weak bool
+}
+
+// parseTags reads the values of one header: * or a list of entity tags
+// (RFC 9110, section 8.8.3).
+func parseTags(header string, values []string) (tags []tag, any bool, err error) {
+	bad := refuse(CodeBadCondition, header+` is neither * nor a list of entity tags such as "7-3"`)
+	text := strings.Join(values, ",")
+	if strings.Trim(text, " \t") == "*" {
+		return nil, true, nil
+	}
+	found := false
+	for rest := text; ; {
+		rest = strings.TrimLeft(rest, " \t,")
+		if rest == "" {
+			break
+		}
+		weak := strings.HasPrefix(rest, "W/")
+		rest = strings.TrimPrefix(rest, "W/")
+		if rest == "" || rest[0] != '"' {
+			return nil, false, bad
+		}
+		opaque, after, closed := strings.Cut(rest[1:], `"`)
+		after = strings.TrimLeft(after, " \t")
+		if !closed || strings.ContainsAny(opaque, " \t") || after != "" && after[0] != ',' {
+			return nil, false, bad
+		}
+		found, rest = true, after
+		if t, err := entity.ParseETag(opaque); err == nil {
+			tags = append(tags, tag{t, weak})
+		}
+	}
+	if !found {
+		return nil, false, bad
+	}
+	return tags, false, nil
+}
+
+// unmet tells apart, for the answer, what a condition that does not hold asked
+// for: a revision, or just that the entity is there or not.
+func unmet(c entity.Condition, err error) error {
+	if c.Match != nil && errors.Is(err, entity.ErrStale) {
+		return &failure{code: CodeStaleRevision, detail: err.Error()}
+	}
+	return err
+}
+
+// quoted is a tag as it stands in the ETag header.
+func quoted(t entity.ETag) string { return `"` + t.String() + `"` }

@@ -1,0 +1,22 @@
+// Package httpapi serves pods and their entities over HTTP.
+//
+// New makes an http.Handler of a pod registry. Its routes, their bodies and
+// answers are described by the OpenAPI document that it serves at
+// /openapi.json. What the document cannot say:
+//
+// Names stand in paths percent-encoded, each as one segment, and are decoded
+// exactly once: a%2Fb is the entity a/b, a%252Fb the entity a%2Fb.
+//
+// Every error is application/problem+json with a Code that stays the same
+// between versions. The ETag of an entity is "<life>-<revision>"; If-Match and
+// If-None-Match are checked in the same turn of the entity that the request
+// changes it in.
+//
+// Answers of writes and reads are given when all that they were computed on is
+// durable. 504 outcome_unknown is the only answer that leaves open whether a
+// change was made; after any other error nothing was changed.
+//
+// A browser's page of another origin is refused, and so is a Host header that
+// names neither a loopback address nor a host of Config.Hosts, since such a
+// request was led here by somebody else's DNS.
+package httpapi

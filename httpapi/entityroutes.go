@@ -1,0 +1,111 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/pod"
+)
+
+// Envelope is an entity with what the server knows of it.
+type Envelope struct {
+	Pod      string          `json:"pod"`
+	Name     string          `json:"name"`
+	Life     uint64          `json:"life"`
+	Revision uint64          `json:"revision"`
+	Changed  time.Time       `json:"changed"`
+	State    json.RawMessage `json:"state"`
+}
+
+// QuarantinedLine stands in a list for an entity that cannot be read.
+type QuarantinedLine struct {
+	// Pod is left out in lists of one pod.
+	Pod  string `json:"pod,omitempty"`
+	Name string `json:"name"`
+	// Quarantined is the reason.
+	Quarantined string `json:"quarantined"`
+}
+
+// EntityList is a page of a pod's entities by name. Items are Envelopes, and a
+// QuarantinedLine for each entity that cannot be read.
+type EntityList struct {
+	Items []any  `json:"items"`
+	Next  string `json:"next,omitempty"`
+}
+
+func envelope(v *pod.View) (Envelope, error) {
+	state, err := v.JSON()
+	return Envelope{Pod: v.Pod, Name: v.Name, Life: v.Life, Revision: v.Revision, Changed: v.Changed.UTC(), State: state}, err
+}
+
+func listEntities(c *call) error {
+	p, err := c.thePod()
+	if err != nil {
+		return err
+	}
+	o, err := c.page()
+	if err != nil {
+		return err
+	}
+	page, err := p.List(c.r.Context(), o)
+	if err != nil {
+		return err
+	}
+	list := EntityList{Items: []any{}}
+	if page.Next != "" {
+		list.Next = cursor(page.Next)
+	}
+	for _, i := range page.Items {
+		if i.Err != nil {
+			list.Items = append(list.Items, QuarantinedLine{Name: i.Name, Quarantined: i.Err.Error()})
+			continue
+		}
+		e, err := envelope(&i.View)
+		if err != nil {
+			return err
+		}
+		list.Items = append(list.Items, e)
+	}
+	return c.json(http.StatusOK, list)
+}
+
+func getEntity(c *call) error {
+	p, err := c.theEntity()
+	if err != nil {
+		return err
+	}
+	v, err := p.Get(c.r.Context(), c.entity)
+	if err != nil {
+		return err
+	}
+	if answered, err := c.fresh(&v); answered {
+		return err
+	}
+	e, err := envelope(&v)
+	if err != nil {
+		return err
+	}
+	return c.json(http.StatusOK, e)
+}
+
+func deleteEntity(c *call) error {
+	p, err := c.theEntity()
+	if err != nil {
+		return err
+	}
+	timeout, err := c.timeout()
+	if err != nil {
+		return err
+	}
+	cond, err := conditionOf(c.r.Header)
+	if err != nil {
+		return err
+	}
+	if _, err := c.askAck(p, entity.Delete(cond), timeout); err != nil {
+		return unmet(cond, err)
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,123 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/pod"
+)
+
+// PodDescription describes a pod.
+type PodDescription struct {
+	Name string `json:"name"`
+	pod.Definition
+	// ReadOnly says that the pod's type is not part of this program, so that
+	// its entities can only be read.
+	ReadOnly bool `json:"readOnly,omitempty"`
+	// Messages are those that the pod's entities handle, by name.
+	Messages []MessageDescription `json:"messages"`
+}
+
+// MessageDescription describes one message of a pod's entities.
+type MessageDescription struct {
+	Name string `json:"name"`
+	// Kind is "on", "reply" or "query".
+	Kind entity.HandlerKind `json:"kind"`
+	// Creates says that the message creates an entity that does not exist.
+	Creates bool `json:"creates"`
+}
+
+// PodList is a page of pods by name.
+type PodList struct {
+	Items []PodDescription `json:"items"`
+	Next  string           `json:"next,omitempty"`
+}
+
+func describe(p *pod.Pod) PodDescription {
+	spec := p.Spec()
+	d := PodDescription{Name: p.Name(), Definition: p.Definition(), ReadOnly: spec == nil, Messages: []MessageDescription{}}
+	if spec != nil {
+		for _, h := range spec.Handlers() {
+			d.Messages = append(d.Messages, MessageDescription{Name: h.Name, Kind: h.Kind, Creates: h.Creates})
+		}
+	}
+	return d
+}
+
+func listPods(c *call) error {
+	o, err := c.page()
+	if err != nil {
+		return err
+	}
+	list := PodList{Items: []PodDescription{}}
+	for _, p := range c.api.pods.All() {
+		switch {
+		case p.Name() <= o.After:
+		case len(list.Items) == o.Limit:
+			list.Next = cursor(list.Items[o.Limit-1].Name)
+			return c.json(http.StatusOK, list)
+		default:
+			list.Items = append(list.Items, describe(p))
+		}
+	}
+	return c.json(http.StatusOK, list)
+}
+
+func getPod(c *call) error {
+	p, err := c.thePod()
+	if err != nil {
+		return err
+	}
+	return c.json(http.StatusOK, describe(p))
+}
+
+func putPod(c *call) error {
+	if err := c.checkPod(); err != nil {
+		return err
+	}
+	timeout, err := c.timeout()
+	if err != nil {
+		return err
+	}
+	data, err := c.body(jsonType)
+	if err != nil {
+		return err
+	}
+	var def pod.Definition
+	if err := decode(data, &def); err != nil {
+		return err
+	}
+	ctx, cancel := c.api.pods.System().WithTimeout(c.r.Context(), timeout)
+	defer cancel()
+	p, created, _, err := c.api.pods.Declare(ctx, c.pod, def)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if created {
+		status = http.StatusCreated
+		c.w.Header().Set("Location", podPath(c.pod))
+	}
+	return c.json(status, describe(p))
+}
+
+func deletePod(c *call) error {
+	if err := c.checkPod(); err != nil {
+		return err
+	}
+	timeout, err := c.timeout()
+	if err != nil {
+		return err
+	}
+	cascade, err := c.flag("cascade")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := c.api.pods.System().WithTimeout(c.r.Context(), timeout)
+	defer cancel()
+	if err := c.api.pods.Drop(ctx, c.pod, cascade); err != nil {
+		return err
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}

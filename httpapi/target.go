@@ -1,0 +1,75 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/twinsrv/twinsrv/entity"
+)
+
+// target is what the path of a request names. Each name was decoded exactly
+// once and not checked.
+type target struct {
+	pod, entity, message string
+}
+
+// placeholder stands for a name in the path that is routed, so that no name can
+// be taken for a part of the path, be cleaned away or be decoded again.
+const placeholder = "-"
+
+// resolve takes the names out of a request's path and returns the path to be
+// routed by.
+func resolve(u *url.URL) (path string, t target, err error) {
+	// RawPath is the path as it was sent, and empty when that is the escaped
+	// form of Path. EscapedPath alone will not do: it makes %2F a slash when
+	// some other byte of the path was sent bare that should have been escaped.
+	raw := u.RawPath
+	if raw == "" {
+		raw = u.EscapedPath()
+	}
+	parts := strings.Split(raw, "/")
+	take := func(i int, prefix string, into *string) bool {
+		if err != nil || len(parts) <= i || parts[i-1] != prefix {
+			return false
+		}
+		if *into, err = url.PathUnescape(parts[i]); err != nil {
+			err = refuse(CodeBadName, "the path is not percent-encoded correctly: "+err.Error())
+		}
+		parts[i] = placeholder
+		return true
+	}
+	if len(parts) > 3 && parts[0] == "" && parts[1] == "v1" && take(3, "pods", &t.pod) &&
+		take(5, "entities", &t.entity) {
+		take(7, "messages", &t.message)
+	}
+	return strings.Join(parts, "/"), t, err
+}
+
+type targetKey struct{}
+
+// routed returns the request with its path replaced by one to route by, and its
+// names in its context.
+func routed(r *http.Request) (*http.Request, error) {
+	path, t, err := resolve(r.URL)
+	if err != nil {
+		return nil, err
+	}
+	r = r.WithContext(contextWith(r.Context(), t))
+	u := *r.URL
+	u.Path, u.RawPath = path, ""
+	r.URL = &u
+	return r, nil
+}
+
+// podPath returns the escaped path of a pod.
+func podPath(pod string) string { return "/v1/pods/" + url.PathEscape(pod) }
+
+// entityPath returns the escaped path of an entity.
+func entityPath(pod, name string) string {
+	return podPath(pod) + "/entities/" + url.PathEscape(name)
+}
+
+func (t target) checkPod() error { return entity.CheckPodName(t.pod) }
+
+func (t target) checkEntity() error { return entity.CheckName(t.entity) }
