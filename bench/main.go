@@ -1,0 +1,97 @@
+// Command bench measures twinsrv against what one would write without it, on
+// the machine it runs on.
+//
+//	go run . [-bench REGEXP] [-runs N] [-for DURATION] [-dir DIR] [-cpuprofile FILE]
+//
+// It prints a line for each measurement: its name, our rate, the reference's
+// rate (both a second) and their ratio, separated by tabs. Ours and the
+// reference run in turn, and each rate is the median of its runs, so that a
+// machine that is busy with something else spoils both alike.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime/pprof"
+	"time"
+)
+
+// leastRuns is how many runs a median needs to be worth printing.
+const leastRuns = 5
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, out, notes io.Writer) error {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(notes)
+	var (
+		pattern = flags.String("bench", ".", "regular expression for the names of the measurements")
+		runs    = flags.Int("runs", leastRuns, "runs of each side; the rate is their median")
+		period  = flags.Duration("for", time.Second, "how long a run takes")
+		dir     = flags.String("dir", "", "folder for the files that are written; it should lie on a real disk (default: the system's temporary folder)")
+		profile = flags.String("cpuprofile", "", "write a CPU profile of our side to this file; the reference is not run")
+	)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	names, err := regexp.Compile(*pattern)
+	if err != nil {
+		return fmt.Errorf("-bench: %w", err)
+	}
+	switch {
+	case *runs < leastRuns && *profile == "":
+		return fmt.Errorf("-runs %d: a median needs at least %d", *runs, leastRuns)
+	case *runs < 1:
+		return fmt.Errorf("-runs %d: at least one is needed", *runs)
+	case *period <= 0:
+		return fmt.Errorf("-for %s: a run needs some time", *period)
+	}
+	if *profile != "" {
+		stop, err := startProfile(*profile)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt)
+	defer signal.Stop(interrupted)
+	s := session{runs: *runs, period: *period, dir: *dir, alone: *profile != "", interrupted: interrupted, out: out}
+	found := false
+	for _, m := range measurements() {
+		if !names.MatchString(m.name) {
+			continue
+		}
+		found = true
+		if err := s.measure(m); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	if !found {
+		return fmt.Errorf("-bench %s: no measurement has such a name", *pattern)
+	}
+	return nil
+}
+
+func startProfile(file string) (stop func(), err error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = f.Close()
+	}, nil
+}
