@@ -12,11 +12,12 @@ type Config struct {
 	// 0 means 16 MiB.
 	MaxRecord int
 	// NoVerify skips the check of the file's pages at Open and Reopen, so that
-	// a damaged file can still be read where it is whole. Damage then shows
-	// when it is met, as an error of the call that met it. The meta pages and
-	// the list of free pages are checked all the same, except that one damaged
-	// meta page is passed over in favour of the other, which may lack the last
-	// commit.
+	// a damaged file can still be read where it is whole. It is for saving data
+	// and not for serving: most damage then shows as an error of the call that
+	// met it, but an entity whose key was overwritten seems absent. The meta
+	// pages and the list of free pages are checked all the same, except that one
+	// damaged meta page is passed over in favour of the other, which may lack
+	// the last commit.
 	NoVerify bool
 }
 

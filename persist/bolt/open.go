@@ -15,9 +15,9 @@ import (
 	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
-// newFileSize is what bbolt writes into a new file at once. A file of at most
+// newFilePages is what bbolt writes into a new file at once. A file of exactly
 // this size that holds only zeros was being made when the power went.
-const newFileSize = 4 * (64 << 10)
+const newFilePages = 4
 
 // opened is a file that passed every check and whose contents are durable.
 type opened struct {
@@ -109,7 +109,10 @@ func prepare(f *os.File, path string, cfg Config) (fresh bool, err error) {
 
 // unwritten says whether nothing was ever committed to the file.
 func unwritten(f io.ReaderAt, size int64) (bool, error) {
-	if size > newFileSize {
+	if size == 0 {
+		return true, nil
+	}
+	if size != int64(newFilePages*os.Getpagesize()) {
 		return false, nil
 	}
 	b := make([]byte, size)

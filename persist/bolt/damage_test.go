@@ -1,0 +1,340 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+const testPage = 4096
+
+// fill writes a file that has pages of every kind: branches, leaves, overflow
+// pages of a large value (with a key of another on them), free pages.
+func fill(t testing.TB, path string) map[string]string {
+	s := mustOpen(t, path, Config{})
+	want := map[string]string{}
+	for i := range 60 {
+		name := fmt.Sprintf("r%02d", i)
+		want[name] = strings.Repeat(name, 40)
+		if i%25 == 7 {
+			want[name] = strings.Repeat(name, 1800)
+		}
+		u := create(rooms(name), want[name])
+		u.Rows = []persist.RowOp{{Kind: "outbox", ID: "1", Value: []byte(want[name][:30])}}
+		mustCommit(t, s, u)
+	}
+	for i := range 20 {
+		k := rooms(fmt.Sprintf("gone%d", i))
+		o := mustCommit(t, s, create(k, strings.Repeat("x", 1000)))
+		mustCommit(t, s, persist.Unit{Key: k, Life: o[0].Life, Expect: 1, Delete: true})
+	}
+	_, err := s.Trim(ctx, 1<<40, 30)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	if os.Getpagesize() != testPage {
+		t.Skip("the machine has pages of another size")
+	}
+	return want
+}
+
+// readings reads everything that a store has and notes values and errors.
+func readings(t testing.TB, s *Store, names map[string]string) map[string]any {
+	got := map[string]any{}
+	note := func(what string, v any, err error) {
+		if err != nil {
+			v = err
+		}
+		got[what] = v
+	}
+	for name := range names {
+		r, err := s.Load(ctx, rooms(name))
+		note("record "+name, string(r.State), err)
+		c, err := s.Changes(ctx, rooms(name), 0, 0, 10)
+		note("changes "+name, describe(c), err)
+	}
+	items, err := s.List(ctx, "rooms", persist.ListOptions{Limit: 1000})
+	note("list", len(items), err)
+	for _, item := range items {
+		note("listed "+item.Name, string(item.Record.State), item.Err)
+	}
+	log, err := s.Log(ctx, 0, 1000)
+	note("log", describe(log), err)
+	rows, err := s.Rows(ctx, "outbox", nil, 1000)
+	text := ""
+	for _, r := range rows {
+		text += fmt.Sprintf("%s %s %s\n", r.Key, r.ID, r.Value)
+	}
+	note("rows", text, err)
+	return got
+}
+
+func describe(changes []persist.Change) string {
+	text := ""
+	for _, c := range changes {
+		text += fmt.Sprintf("%d %s %d %d %s %s %s\n", c.Position, c.Key, c.Life, c.Revision, c.Type, c.Time, c.Data)
+	}
+	return text
+}
+
+// requireHonest requires that what is read from a damaged file is what was
+// written, or an error of damage.
+func requireHonest(t testing.TB, what string, want, got map[string]any) (errors int) {
+	for k, v := range got {
+		if err, ok := v.(error); ok {
+			require.ErrorIs(t, err, snapshot.ErrCorrupt, "%s: %s", what, k)
+			errors++
+			continue
+		}
+		require.Equal(t, want[k], v, "%s: %s", what, k)
+	}
+	if _, failed := got["list"].(error); !failed {
+		require.Len(t, got, len(want), "%s: something is missing", what)
+	}
+	return errors
+}
+
+// damagedCopy writes a copy of a file that was changed by spoil.
+func damagedCopy(t testing.TB, from string, n int, spoil func(b []byte)) string {
+	b, err := os.ReadFile(from)
+	require.NoError(t, err)
+	spoil(b)
+	to := filepath.Join(filepath.Dir(from), fmt.Sprintf("copy%d.db", n%4))
+	require.NoError(t, os.WriteFile(to, b, 0o600))
+	return to
+}
+
+// usedPages returns how many pages of a file are in use or were.
+func usedPages(t testing.TB, path string) int {
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer func() { _ = f.Close() }()
+	m, _, err := readMetas(f, path)
+	require.NoError(t, err)
+	return int(m.pages)
+}
+
+func noise(b []byte, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for i := range b {
+		b[i] = byte(rng.Uint32())
+	}
+}
+
+func TestAPageOfNoiseIsNeverTakenForData(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	names := fill(t, path)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	pages := usedPages(t, path) + 1
+	require.Less(t, pages, int(info.Size()/testPage))
+	s := mustOpen(t, path, Config{})
+	want := readings(t, s, names)
+	require.NoError(t, s.Close())
+
+	spoils := map[string]func(b []byte, page int){
+		"noise": func(b []byte, page int) { noise(b[page*testPage:][:testPage], uint64(page)) },
+		"noise behind its header": func(b []byte, page int) {
+			noise(b[page*testPage+headerSize:][:testPage-headerSize], uint64(page))
+		},
+		"noise in its second half": func(b []byte, page int) {
+			noise(b[page*testPage+testPage/2:][:testPage/2], uint64(page))
+		},
+		"zeros":        func(b []byte, page int) { clear(b[page*testPage:][:testPage]) },
+		"another page": func(b []byte, page int) { copy(b[page*testPage:][:testPage], b[((page+3)%pages)*testPage:]) },
+	}
+	refused, corrupt, harmless := 0, 0, 0
+	for what, spoil := range spoils {
+		for page := range pages {
+			what := fmt.Sprintf("%s on page %d of %d", what, page, pages)
+			bad := damagedCopy(t, path, page, func(b []byte) { spoil(b, page) })
+			s, err := Open(bad, Config{})
+			if err != nil {
+				require.ErrorIs(t, err, ErrDamaged, what)
+				require.ErrorContains(t, err, bad, what)
+				require.ErrorContains(t, err, "page ", what)
+				require.NotContains(t, err.Error(), "panic", what)
+				refused++
+				readAroundDamage(t, bad, what, want, names)
+				continue
+			}
+			if requireHonest(t, what, want, readings(t, s, names)) > 0 {
+				corrupt++
+			} else {
+				harmless++
+			}
+			mustCommit(t, s, create(rooms("new"), "works"))
+			require.NoError(t, s.Close())
+		}
+	}
+	t.Logf("%d pages: %d refused, %d harm single values, %d harmless", len(spoils)*pages, refused, corrupt, harmless)
+	require.NotZero(t, refused)
+	require.NotZero(t, corrupt)
+	require.NotZero(t, harmless)
+}
+
+// readAroundDamage opens a file without verification, reads what can be read
+// and writes: nothing may panic, and what is read must be what was written.
+func readAroundDamage(t testing.TB, path, what string, want map[string]any, names map[string]string) {
+	s, err := Open(path, Config{NoVerify: true})
+	if err != nil {
+		require.ErrorContains(t, err, path, what)
+		return
+	}
+	defer func() { _ = s.Close() }()
+	for k, v := range readings(t, s, names) {
+		if strings.HasPrefix(k, "record ") {
+			if err, ok := v.(error); !ok {
+				require.Equal(t, want[k], v, "%s: %s", what, k)
+			} else if !errors.Is(err, persist.ErrNotFound) { // see Config.NoVerify
+				require.ErrorIs(t, err, snapshot.ErrCorrupt, "%s: %s", what, k)
+			}
+		}
+	}
+	var units []persist.Unit
+	for name := range names {
+		units = append(units, step(rooms(name), 1, 1, "next"), create(rooms(name+"-new"), "x"))
+	}
+	for len(units) > 0 { // groups, as the committer makes them
+		n := min(40, len(units))
+		if _, err := s.Commit(ctx, units[:n]); errors.Is(err, persist.ErrUnknown) || errors.Is(err, persist.ErrUnavailable) {
+			break
+		}
+		units = units[n:]
+	}
+}
+
+func TestAFlippedBitIsNeverTakenForData(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	names := fill(t, path)
+	size := int64(usedPages(t, path) * testPage)
+	s := mustOpen(t, path, Config{})
+	want := readings(t, s, names)
+	require.NoError(t, s.Close())
+	rng := rand.New(rand.NewPCG(1, 2))
+	refused := 0
+	for i := range 200 {
+		at := rng.Int64N(size)
+		if i%2 == 0 {
+			at = at/testPage*testPage + rng.Int64N(200) // headers and elements
+		}
+		what := fmt.Sprintf("bit flipped in byte %d of page %d", at%testPage, at/testPage)
+		bad := damagedCopy(t, path, i, func(b []byte) { b[at] ^= 1 << (i % 8) })
+		s, err := Open(bad, Config{})
+		if err != nil {
+			require.ErrorIs(t, err, ErrDamaged, what)
+			refused++
+			continue
+		}
+		requireHonest(t, what, want, readings(t, s, names))
+		require.NoError(t, s.Close())
+	}
+	t.Logf("200 flips: %d refused", refused)
+	require.NotZero(t, refused)
+}
+
+func TestAFlippedBitInARecordHarmsThatOneAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	s := mustOpen(t, path, Config{})
+	o := mustCommit(t, s, create(rooms("a"), "A"), create(rooms("b"), "B"), create(rooms("c"), "C"))
+	require.NoError(t, s.Close())
+	for _, index := range []int{sealSize + 16 + 3, -1, -6} { // behind the head, in the checksum, in the state
+		flip(t, path, recordsBucket, recordKey(rooms("b")), index)
+		s = mustOpen(t, path, Config{})
+		_, err := s.Load(ctx, rooms("b"))
+		require.ErrorIs(t, err, snapshot.ErrCorrupt)
+		require.ErrorContains(t, err, "rooms/b")
+		require.Equal(t, "A", state(t, s, rooms("a")))
+		require.Equal(t, "C", state(t, s, rooms("c")))
+		require.NoError(t, s.Close())
+		flip(t, path, recordsBucket, recordKey(rooms("b")), index)
+	}
+
+	// A damaged head, which verification sees, is one of the file.
+	flip(t, path, recordsBucket, recordKey(rooms("b")), sealSize+3)
+	_, err := Open(path, Config{})
+	require.ErrorIs(t, err, ErrDamaged)
+	s = mustOpen(t, path, Config{NoVerify: true})
+	defer func() { require.NoError(t, s.Close()) }()
+	_, err = s.Load(ctx, rooms("b"))
+	require.ErrorIs(t, err, snapshot.ErrCorrupt)
+	got, err := s.Commit(ctx, []persist.Unit{step(rooms("b"), o[1].Life, 1, "B2"), step(rooms("c"), o[2].Life, 1, "C2"), create(rooms("b"), "blank")})
+	require.NoError(t, err)
+	require.ErrorIs(t, got[0].Err, persist.ErrConflict)
+	require.NoError(t, got[1].Err)
+	require.ErrorIs(t, got[2].Err, persist.ErrConflict, "an unreadable record never becomes a blank entity")
+	mustCommit(t, s, persist.Unit{Key: rooms("b"), Delete: true, Force: true, Changes: []persist.Change{{Type: "deleted"}}})
+	_, err = s.Load(ctx, rooms("b"))
+	require.ErrorIs(t, err, persist.ErrNotFound)
+	c, err := s.Changes(ctx, rooms("b"), o[1].Life, 0, 10)
+	require.NoError(t, err)
+	require.Len(t, c, 2, "the deletion joins the life that the journal knows")
+}
+
+func TestADamagedChangeOrRowIsAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	s := mustOpen(t, path, Config{})
+	u := create(rooms("a"), "A")
+	u.Rows = []persist.RowOp{{Kind: "outbox", ID: "1", Value: []byte("row")}}
+	o := mustCommit(t, s, u, create(rooms("b"), "B"))
+	require.NoError(t, s.Close())
+	flip(t, path, logBucket, positionKey(o[0].Position), -1)
+	flip(t, path, rowsBucket, rowKey("outbox", rooms("a"), "1"), -1)
+	s = mustOpen(t, path, Config{})
+	defer func() { require.NoError(t, s.Close()) }()
+	_, err := s.Changes(ctx, rooms("a"), 0, 0, 10)
+	require.ErrorIs(t, err, snapshot.ErrCorrupt)
+	require.ErrorContains(t, err, "rooms/a")
+	_, err = s.Log(ctx, 0, 10)
+	require.ErrorIs(t, err, snapshot.ErrCorrupt)
+	c, err := s.Log(ctx, o[0].Position, 10)
+	require.NoError(t, err)
+	require.Len(t, c, 1)
+	_, err = s.Rows(ctx, "outbox", nil, 10)
+	require.ErrorIs(t, err, snapshot.ErrCorrupt)
+	n, err := s.Trim(ctx, o[0].Position, 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, n, "a damaged change can be trimmed")
+	c, err = s.Changes(ctx, rooms("a"), 0, 0, 10)
+	require.NoError(t, err)
+	require.Empty(t, c)
+}
+
+func TestAFileThatWasCutShortIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	fill(t, path)
+	for i, size := range []int{1, 100, testPage, testPage + 100, 2 * testPage, 20 * testPage} {
+		bad := damagedCopy(t, path, i, func([]byte) {})
+		require.NoError(t, os.Truncate(bad, int64(size)))
+		for _, noVerify := range []bool{false, true} {
+			_, err := Open(bad, Config{NoVerify: noVerify})
+			require.ErrorIs(t, err, ErrDamaged, "%d bytes", size)
+			require.ErrorContains(t, err, bad)
+		}
+	}
+}
+
+func TestADamagedMetaPageIsPassedOverOnDemandAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	s := mustOpen(t, path, Config{})
+	mustCommit(t, s, create(rooms("a"), "A"))
+	mustCommit(t, s, create(rooms("b"), "B"))
+	require.NoError(t, s.Close())
+	for page := range 2 {
+		bad := damagedCopy(t, path, page, func(b []byte) { noise(b[page*testPage:][:testPage], 5) })
+		_, err := Open(bad, Config{})
+		require.ErrorIs(t, err, ErrDamaged)
+		require.ErrorContains(t, err, fmt.Sprintf("page %d:", page))
+		s := mustOpen(t, bad, Config{NoVerify: true})
+		require.Equal(t, "A", state(t, s, rooms("a")))
+		require.NoError(t, s.Close())
+	}
+}
