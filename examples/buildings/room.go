@@ -63,7 +63,7 @@ var Rooms = entity.Type[Room]{
 			switch {
 			case m.People > 0 && r.Occupants > math.MaxInt32-m.People:
 				return 0, entity.Rejectf("no room holds that many people")
-			case m.People < 0 && r.Occupants < -m.People:
+			case m.People < -r.Occupants:
 				return 0, entity.Rejectf("there are only %d people in the room", r.Occupants)
 			}
 			r.Occupants += m.People

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/twinsrv/twinsrv/persist"
+)
+
+func TestASimulatedDay(t *testing.T) {
+	h := startInMemory(t)
+	var out strings.Builder
+	require.NoError(t, simulateDay(t.Context(), &out, h))
+	require.Regexp(t, `a day in the 24 rooms of tower: \d{4} messages sent, \d{4} acknowledged, 0 refused`, out.String())
+
+	rooms, _, err := h.rooms.List(t.Context(), persist.ListOptions{Limit: 1000})
+	require.NoError(t, err)
+	require.Len(t, rooms, floorCount*roomsOnFloor)
+	floors := map[string]map[string]Summary{}
+	for _, r := range rooms {
+		require.NotNil(t, r.State.Celsius)
+		require.Equal(t, partOf(r.Name), r.State.Floor)
+		if floors[r.State.Floor] == nil {
+			floors[r.State.Floor] = map[string]Summary{}
+		}
+		floors[r.State.Floor][r.Name] = r.State.summary()
+	}
+	totals := map[string]Summary{}
+	for name, rooms := range floors {
+		totals[name] = total(rooms)
+	}
+	tower, err := h.buildings.Get(t.Context(), "tower")
+	require.NoError(t, err)
+	require.Equal(t, totals, tower.State.Floors)
+	require.Equal(t, total(totals), tower.State.Total)
+	require.Positive(t, tower.State.Total.Occupants)
+	require.Equal(t, 1, tower.State.Total.Alarms)
+	require.NotNil(t, tower.State.OutdoorCelsius)
+}
+
+func TestTheDayIsTheSameEachTime(t *testing.T) {
+	var ends [2]Summary
+	for i := range ends {
+		h := startInMemory(t)
+		require.NoError(t, simulateDay(t.Context(), &strings.Builder{}, h))
+		v, err := h.buildings.Get(t.Context(), "tower")
+		require.NoError(t, err)
+		ends[i] = v.State.Total
+	}
+	require.Equal(t, ends[0], ends[1])
+}
+
+func TestNothingIsSimulatedWhereSomethingIs(t *testing.T) {
+	h := startInMemory(t)
+	ask[int](t, h.rooms.Ref("mill-1-1"), Enter{People: 1})
+	var out strings.Builder
+	require.NoError(t, simulateDay(t.Context(), &out, h))
+	require.Contains(t, out.String(), "nothing is simulated")
+	_, err := h.buildings.Get(t.Context(), "tower")
+	require.Error(t, err)
+}
