@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// drainRounds bounds how often a stopping actor looks for messages that came
-// while it handed its leftovers to the parent's OnAbsent.
-const drainRounds = 1000
+// drainedInline is how many messages a stopping actor hands over at once, beside
+// those that waited when it began to stop.
+const drainedInline = 4096
 
 // start makes an instance and starts it.
 func (r *Ref) start() {
@@ -70,30 +70,41 @@ func (r *Ref) beginStop(reason, parentReason error) {
 // drain closes the mailbox and makes dead letters of what is in it, oldest
 // first, or gives it to the parent's OnAbsent. With an OnAbsent the mailbox
 // goes on taking messages until it is found empty, so that a later message of
-// a sender does not get there ahead of an earlier one.
+// a sender does not get there ahead of an earlier one. Where senders are faster
+// than that, the actor goes on handing over in later turns, even when it is
+// gone otherwise, so that a flood cannot keep it from stopping.
 func (r *Ref) drain() {
 	r.ending.Store(true)
-	handsOver := r.parent != nil && r.parent.props.OnAbsent != nil
-	var rest []Message
+	r.draining = true
 	if x := r.extra; x != nil {
-		rest, x.stash = x.stash, nil
+		stash := x.stash
+		x.stash = nil
+		r.putBack(stash)
 	}
-	rest = append(rest, r.batch[r.next:]...)
-	for round := 1; ; round++ {
-		for _, m := range rest {
-			r.absent(m)
-		}
-		r.mu.Lock()
-		rest, r.queue = r.queue, nil
-		if len(rest) == 0 || !handsOver || round == drainRounds {
-			r.closed = true
-			r.batch, r.next = nil, 0
-			r.left.Store(0)
-			r.mu.Unlock()
-			break
-		}
+	for budget := r.MailboxLen() + drainedInline; r.draining && budget > 0; budget-- {
+		r.drainOne()
+	}
+}
+
+// drainOne hands over one message, or closes the mailbox when there is none.
+func (r *Ref) drainOne() {
+	if r.next < len(r.batch) {
+		r.absent(r.pop())
+		return
+	}
+	handsOver := r.parent != nil && r.parent.props.OnAbsent != nil
+	r.mu.Lock()
+	if handsOver && len(r.queue) > 0 && !r.sys.stopping.Load() {
+		r.swap()
 		r.mu.Unlock()
+		return
 	}
+	r.closed = true
+	rest := r.queue
+	r.queue, r.batch, r.next = nil, nil, 0
+	r.left.Store(0)
+	r.mu.Unlock()
+	r.draining = false
 	for _, m := range rest {
 		if handsOver {
 			r.dead(m)
@@ -132,6 +143,7 @@ func (r *Ref) finish() {
 		watchers, k.watchers = k.watchers, nil
 	}
 	r.signals = nil
+	r.urgent.Store(false)
 	r.mu.Unlock()
 
 	for _, w := range watchers {

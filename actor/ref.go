@@ -43,6 +43,7 @@ type Ref struct {
 	hold      uint8 // reasons why user messages wait
 	leaving   bool  // its parent waits for it to stop; guarded by the parent's family.mu
 	stopAsked bool
+	draining  bool // stopping, with messages still to be handed over
 	instance  Actor
 	extra     *extras
 	ctx       Context

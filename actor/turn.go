@@ -42,6 +42,8 @@ func (r *Ref) work(budget int) (again bool) {
 			r.onSignal(s)
 		} else if r.phase == phaseNew {
 			r.start()
+		} else if r.draining {
+			r.drainOne()
 		} else {
 			m, took := r.take()
 			switch took {
@@ -51,7 +53,7 @@ func (r *Ref) work(budget int) (again bool) {
 				r.deliver(m)
 			}
 		}
-		if r.phase == phaseGone {
+		if r.phase == phaseGone && !r.draining {
 			return false // stays busy for ever, so nobody schedules it
 		}
 	}
@@ -70,18 +72,16 @@ func (r *Ref) exited() {
 	}
 	switch r.phase {
 	case phaseGone:
-		return
 	case phaseStopping:
 		if r.extra != nil && r.extra.inPostStop {
 			r.finishAfterPostStop()
-			return
 		}
 	case phaseRunning, phaseStarting:
 		r.fail(errExited, msg)
 	default:
 		r.beginStop(errExited, nil)
 	}
-	if r.phase == phaseGone {
+	if r.phase == phaseGone && !r.draining {
 		return
 	}
 	c.worker = nil
