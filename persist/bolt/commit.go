@@ -29,9 +29,8 @@ func (s *Store) Commit(ctx context.Context, units []persist.Unit) ([]persist.Out
 	defer s.release()
 	c := commit{s: s, next: s.next, outcomes: make([]persist.Outcome, len(units))}
 	err := s.update(func(tx *bbolt.Tx) error { return c.run(tx, units) })
-	var f *fault
 	switch {
-	case errors.As(err, &f) && !errors.Is(err, persist.ErrUnknown) && !errors.Is(err, persist.ErrUnavailable):
+	case isFault(err) && !errors.Is(err, persist.ErrUnknown) && !errors.Is(err, persist.ErrUnavailable):
 		// A damaged page was met before anything was written. Halving the group
 		// leaves the entity whose pages these are alone with its failure.
 		return nil, fmt.Errorf("%w: %w", persist.ErrInvalid, err)

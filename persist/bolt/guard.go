@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 )
@@ -32,4 +33,9 @@ func guard(path string, fn func() error) (err error) {
 		}
 	}()
 	return fn()
+}
+
+func isFault(err error) bool {
+	var f *fault
+	return errors.As(err, &f)
 }

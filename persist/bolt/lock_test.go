@@ -39,6 +39,11 @@ func runAsChild() (code int, ok bool) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "write": // until killed: says each revision that is durable
 		writeForEver(s)
+	case "failsync": // see its test
+		if err := playFailingSync(s); err != nil {
+			fmt.Println(err)
+			return 1, true
+		}
 	}
 	_ = s.Close()
 	return 0, true

@@ -33,3 +33,7 @@ func lock(f *os.File, timeout time.Duration) error {
 		time.Sleep(lockPoll)
 	}
 }
+
+// unlock gives the lock back where closing the file does not: a map of the file
+// that is left behind keeps it.
+func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

@@ -64,7 +64,8 @@ func open(path string, cfg Config) (o opened, err error) {
 	})
 	if err != nil {
 		if o.file != nil {
-			_ = o.file.Close() // bbolt mostly has; this lets go of the lock when it panicked
+			unlock(o.file) // bbolt has closed the file, unless it panicked
+			_ = o.file.Close()
 		}
 		if errors.Is(err, bbolterrors.ErrTimeout) {
 			err = ErrLocked

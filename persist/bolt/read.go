@@ -64,8 +64,7 @@ func (s *Store) scan(ctx context.Context, bucket string, seek []byte, fn func(tx
 // unreadable turns a fault of the file's pages into the damage of what was
 // asked for.
 func unreadable(what string, err error) error {
-	var f *fault
-	if errors.As(err, &f) {
+	if isFault(err) && !errors.Is(err, persist.ErrUnavailable) && !errors.Is(err, persist.ErrUnknown) {
 		return fmt.Errorf("%s: %w: %w", what, snapshot.ErrCorrupt, err)
 	}
 	if errors.Is(err, persist.ErrUnavailable) {

@@ -149,7 +149,9 @@ func (s *Store) fail(cause error, stuck bool) {
 		return
 	}
 	s.down = fmt.Errorf("%s: %w until it is reopened, after: %w", s.path, persist.ErrUnavailable, cause)
-	if !stuck {
+	if stuck {
+		unlock(s.file)
+	} else {
 		_ = guard(s.path, s.db.Close) // what was acknowledged is durable already
 	}
 	_ = s.file.Close()
@@ -223,8 +225,7 @@ func (s *Store) start(db *bbolt.DB, f *os.File, writable bool) (tx *bbolt.Tx, st
 		tx, err = db.Begin(writable)
 		return err
 	})
-	var f2 *fault
-	return tx, errors.As(err, &f2), err
+	return tx, isFault(err), err
 }
 
 // errNothing is returned inside update when there is nothing to write.
@@ -248,7 +249,7 @@ func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
 	}
 	if err := guard(s.path, func() error { return fn(tx) }); err != nil {
 		if rerr := guard(s.path, tx.Rollback); rerr != nil {
-			s.fail(rerr, true)
+			s.fail(rerr, isFault(rerr))
 		}
 		if err == errNothing {
 			return nil
@@ -258,9 +259,7 @@ func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
 	id := uint64(tx.ID())
 	if err := guard(s.path, tx.Commit); err != nil {
 		// A panic leaves the transaction open, and bbolt locked.
-		rerr := guard(s.path, tx.Rollback)
-		var f2 *fault
-		s.fail(err, errors.As(rerr, &f2))
+		s.fail(err, isFault(guard(s.path, tx.Rollback)))
 		return fmt.Errorf("%s: %w: %w", s.path, persist.ErrUnknown, err)
 	}
 	s.durable.Store(id)
