@@ -6,7 +6,7 @@ import "time"
 type extras struct {
 	sigs    []signal // taken from the system mailbox, from nextSig on
 	nextSig int
-	later   []signal // messages of TellSystem that wait for an instance
+	later   []signal // messages of TellSystem and escalations that wait for an instance
 
 	behaviours []ActorFunc
 	stash      []Message

@@ -104,8 +104,7 @@ func (r *Ref) onSystemMessage(s signal) {
 	r.afterCall(err, s.payload)
 }
 
-// flushLater makes the messages of TellSystem that waited for a running
-// instance the next signals.
+// flushLater makes what waited for a running instance the next signals.
 func (r *Ref) flushLater() {
 	if x := r.extra; x != nil && len(x.later) > 0 {
 		x.sigs, x.nextSig, x.later = append(x.later, x.sigs[x.nextSig:]...), 0, nil

@@ -251,6 +251,9 @@ func (r *Ref) onDirective(s signal) {
 
 // onEscalated makes a child's failure r's own.
 func (r *Ref) onEscalated(s signal) {
+	if s.ref.Stopped() {
+		return // it was stopped meanwhile
+	}
 	switch r.phase {
 	case phaseRunning:
 		x := r.extras()
@@ -259,6 +262,9 @@ func (r *Ref) onEscalated(s signal) {
 	case phaseFailed:
 		x := r.extras()
 		x.escalated = append(x.escalated, s.ref)
+	case phaseNew, phaseStarting, phaseRestarting:
+		x := r.extras()
+		x.later = append(x.later, s)
 	default:
 		s.ref.signal(signal{kind: sigStop, err: s.err})
 	}
