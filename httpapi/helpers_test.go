@@ -1,0 +1,37 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	eventually = 10 * time.Second
+	tick       = 5 * time.Millisecond
+)
+
+// sorted is a JSON object with its keys in order.
+func sorted(text string) string {
+	var v map[string]any
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return text
+	}
+	out, _ := json.Marshal(v)
+	return string(out)
+}
+
+func newRecorder() *httptest.ResponseRecorder { return httptest.NewRecorder() }
+
+func body(text string) io.Reader { return strings.NewReader(text) }
+
+// sharedWorld is a world of one run of a fuzz target.
+func sharedWorld(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.docs()
+	return w
+}
