@@ -37,15 +37,14 @@ func newPodDeadLetterActor(p *Pods) *PodDeadLetterActor {
 	return &PodDeadLetterActor{pods: p, counts: make(map[string]uint64)}
 }
 
-// PreStart subscribes to the system's dead letters.
-func (d *PodDeadLetterActor) PreStart(ctx *actor.Context) error {
-	self := ctx.Self()
-	d.cancel = ctx.System().DeadLetters().Subscribe(func(z actor.ZombieMsg) {
+// subscribe begins to listen to the system's dead letters for the actor, before
+// anything can be sent to a pod.
+func (d *PodDeadLetterActor) subscribe(self *actor.Ref) {
+	d.cancel = d.pods.sys.DeadLetters().Subscribe(func(z actor.ZombieMsg) {
 		if pod := d.podOf(z.To); pod != "" && !self.Stopped() {
 			_ = self.Tell(letter{pod: pod, zombie: z}) // its mailbox has no bound
 		}
 	})
-	return nil
 }
 
 // PostStop ends the subscription.

@@ -84,9 +84,11 @@ func Open(sys *actor.System, store persist.PersistenceService, cfg Config) (*Pod
 
 func (p *Pods) openAll(ctx context.Context) error {
 	p.letters = newPodDeadLetterActor(p)
-	if _, err := p.root.Spawn("$deadletters", actor.PropsOf(func() actor.Actor { return p.letters })); err != nil {
+	letters, err := p.root.Spawn("$deadletters", actor.PropsOf(func() actor.Actor { return p.letters }))
+	if err != nil {
 		return err
 	}
+	p.letters.subscribe(letters)
 	defs, err := p.storedDefinitions(ctx)
 	if err != nil {
 		return err

@@ -1,0 +1,5 @@
+//go:build !race
+
+package pod_test
+
+const raceDivisor = 1
