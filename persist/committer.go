@@ -146,7 +146,7 @@ func (c *Committer) take() (group []pending, refuse error) {
 	c.queue = c.queue[n:]
 	switch {
 	case c.down != nil:
-		refuse = fmt.Errorf("%w: it is being reopened after: %w", ErrUnavailable, c.down)
+		refuse = fmt.Errorf("%w: it is being reopened after: %v", ErrUnavailable, c.down)
 	case c.closed:
 		refuse = fmt.Errorf("%w: the committer is closed", ErrUnavailable)
 	}

@@ -58,14 +58,11 @@ func headSize(bucket string) (int, bool) {
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// sum returns the seal of a key and a value's head in a bucket.
+// sum returns the seal of a key and a value's head in a bucket. Names of buckets
+// differ in their first letter, with which the sum starts.
 func sum(bucket string, key, head []byte) uint32 {
 	t := castagnoli()
-	// Bucket names differ in their first letter, and a byte is as good as a
-	// word for telling them apart.
-	c := crc32.Update(0, t, []byte{bucket[0]})
-	c = crc32.Update(c, t, key)
-	return crc32.Update(c, t, head)
+	return crc32.Update(crc32.Update(uint32(bucket[0]), t, key), t, head)
 }
 
 // seal starts a value: room for size more bytes behind seal and head.

@@ -26,6 +26,7 @@ type opened struct {
 	txid  uint64
 	next  uint64
 	kinds map[string]struct{}
+	stuck bool // bbolt panicked while it held its locks
 }
 
 // open locks, checks and settles the file, hands it to bbolt and proves with
@@ -79,7 +80,7 @@ func open(path string, cfg Config) (o opened, err error) {
 		err = syncDir(filepath.Dir(path))
 	}
 	if err != nil {
-		o.close(path)
+		release(o.db, o.file, path, o.stuck)
 		return opened{}, err
 	}
 	return o, nil
@@ -143,8 +144,10 @@ func (o *opened) begin(path string) error {
 		return tx.Commit()
 	})
 	if err != nil {
-		if tx != nil {
-			_ = guard(path, tx.Rollback) // does nothing when the commit has ended it
+		if tx == nil {
+			o.stuck = isFault(err)
+		} else {
+			o.stuck = isFault(guard(path, tx.Rollback)) // does nothing when the commit has ended it
 		}
 		return fmt.Errorf("prepare %s: %w", path, err)
 	}
@@ -211,10 +214,15 @@ func knownFormat(format uint64, ok bool) error {
 	return nil
 }
 
-// close lets go of the file also when bbolt is in no state to close.
-func (o *opened) close(path string) {
-	_ = guard(path, o.db.Close)
-	_ = o.file.Close()
+// release closes the file. When bbolt is stuck, closing it would wait for ever:
+// then only the file is closed, and its map stays until the process ends.
+func release(db *bbolt.DB, f *os.File, path string, stuck bool) {
+	if stuck {
+		unlock(f)
+	} else {
+		_ = guard(path, db.Close)
+	}
+	_ = f.Close() // an error if bbolt has closed it
 }
 
 func getNumber(b *bbolt.Bucket, key string) (n uint64, ok bool, err error) {

@@ -139,9 +139,9 @@ func (s *Store) notBegun(err error) error {
 	return fmt.Errorf("%s: %w: nothing was begun: %w", s.path, persist.ErrUnavailable, err)
 }
 
-// fail takes the store out of service. When bbolt is stuck (it panicked while
-// it held its own locks) closing it would wait for ever: then only the file is
-// closed, and the map stays until the process ends.
+// fail takes the store out of service; stuck says that bbolt panicked while it
+// held its own locks. What was acknowledged is durable already, so that errors
+// of closing do not matter.
 func (s *Store) fail(cause error, stuck bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,12 +149,7 @@ func (s *Store) fail(cause error, stuck bool) {
 		return
 	}
 	s.down = fmt.Errorf("%s: %w until it is reopened, after: %w", s.path, persist.ErrUnavailable, cause)
-	if stuck {
-		unlock(s.file)
-	} else {
-		_ = guard(s.path, s.db.Close) // what was acknowledged is durable already
-	}
-	_ = s.file.Close()
+	release(s.db, s.file, s.path, stuck)
 	s.db, s.file = nil, nil
 }
 
