@@ -204,7 +204,7 @@ func TestDownStoreFailsFast(t *testing.T) {
 
 	b.exec.RunFor(10 * time.Second)
 	require.NoError(t, b.committer.Down())
-	require.Equal(t, 1, b.store.Reopens())
+	require.Equal(t, 3, b.store.Reopens(), "tried with growing pauses until it worked")
 	w = b.writer("c")
 	w.write()
 	b.exec.RunFor(time.Second)

@@ -153,7 +153,7 @@ func (f *FaultStore) breakDown(cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.heals {
-		f.broken = fmt.Errorf("%w until it is reopened, after: %w", persist.ErrUnavailable, cause)
+		f.broken = fmt.Errorf("%w until it is reopened, after: %v", persist.ErrUnavailable, cause)
 	}
 }
 

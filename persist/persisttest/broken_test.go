@@ -1,0 +1,227 @@
+package persisttest_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/persist/persisttest"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+// The suite must fail for stores that break a promise. A failing subtest fails
+// its parent, so that the suite runs in another process, which is this binary
+// with the broken store's name in a variable.
+const brokenVariable = "PERSISTTEST_BROKEN"
+
+// broken is a store that does one thing wrong.
+type broken struct {
+	*persisttest.Memory
+	how string
+	// lost is what an acknowledged commit has not written when the store is
+	// opened again.
+	lost map[persist.Key]bool
+}
+
+// wrongs names each way of being broken, with the subtests that must notice.
+func wrongs() map[string][]string {
+	return map[string][]string{
+		"acknowledges before it applies":  {"what was acknowledged is there after reopening", "model"},
+		"ignores the expected revision":   {"a stale revision conflicts", "model"},
+		"ignores the life":                {"another life conflicts", "model"},
+		"ignores life 0":                  {"units of one key see the earlier ones of the call", "model"},
+		"creates over what exists":        {"create conflicts with an existing entity", "of concurrent creations one wins"},
+		"refuses all for one":             {"an invalid unit fails alone"},
+		"accepts NUL":                     {"bad names are refused and lose nobody"},
+		"merges a/b and a%2Fb":            {"names of every kind stay apart"},
+		"keeps rows of the deleted":       {"rows go with their entity and no other", "model"},
+		"logs in reverse":                 {"the log has every change in the order of commit", "model"},
+		"pages include their start":       {"a list has the names in byte order, page by page"},
+		"ignores prefixes":                {"a list is restricted to a prefix"},
+		"gives positions again":           {"positions go on after reopening", "a position spent on a deleted life is not given again"},
+		"shows the unreadable as absent":  {"an unreadable record is an error, never absent"},
+		"serves after closing":            {"a closed store is unavailable"},
+		"works for the cancelled":         {"a cancelled call does nothing"},
+		"force needs a record":            {"force of an absent key changes nothing"},
+		"trims too much":                  {"trim drops the oldest changes and nothing else", "model"},
+		"keeps the caller's bytes":        {"bytes stay their owner's"},
+		"forgets the time's nanoseconds":  {"create gives the record back as it was"},
+		"forgets changes of earlier life": {"changes are read by life and from a revision"},
+	}
+}
+
+func (b *broken) Commit(ctx context.Context, units []persist.Unit) ([]persist.Outcome, error) {
+	units = slices.Clone(units)
+	switch b.how {
+	case "works for the cancelled":
+		ctx = context.WithoutCancel(ctx)
+	case "refuses all for one":
+		for _, u := range units {
+			if strings.Contains(u.Key.Name, "\x00") {
+				return nil, persist.ErrInvalid
+			}
+		}
+	}
+	for i := range units {
+		if err := b.spoil(ctx, &units[i]); err != nil {
+			return nil, err
+		}
+	}
+	o, err := b.Memory.Commit(ctx, units)
+	if b.how == "acknowledges before it applies" && err == nil {
+		for i, u := range units {
+			if o[i].Err == nil {
+				b.lost[u.Key] = i == len(units)-1
+			}
+		}
+	}
+	return o, err
+}
+
+// spoil changes a unit into what a broken store makes of it.
+func (b *broken) spoil(ctx context.Context, u *persist.Unit) error {
+	r, err := b.Load(ctx, u.Key)
+	switch b.how {
+	case "ignores the expected revision":
+		if err == nil && u.Expect > 0 && u.Life == r.Life && (u.Record == nil || u.Record.Revision > r.Revision || len(u.Changes) == 0) {
+			u.Expect = r.Revision
+		} else if err == nil && u.Record != nil && u.Expect > 0 && u.Life == r.Life {
+			return fmt.Errorf("%w: goes back", persist.ErrInvalid)
+		}
+	case "ignores the life":
+		if err == nil && u.Expect == r.Revision {
+			u.Life = r.Life
+		}
+	case "ignores life 0":
+		if u.Life == 0 && u.Expect > 0 {
+			u.Life = 1 << 62
+		}
+	case "creates over what exists":
+		if err == nil && u.Expect == 0 && u.Record != nil && u.Record.Revision >= r.Revision {
+			u.Life, u.Expect, u.Changes = r.Life, r.Revision, nil
+		}
+	case "accepts NUL":
+		u.Key.Name = strings.ReplaceAll(u.Key.Name, "\x00", "")
+	case "merges a/b and a%2Fb":
+		u.Key.Name = strings.ReplaceAll(u.Key.Name, "%2F", "/")
+	case "force needs a record":
+		if u.Force && err != nil {
+			u.Force = false
+		}
+	case "forgets the time's nanoseconds":
+		if u.Record != nil {
+			r := *u.Record
+			r.Changed = r.Changed.Truncate(1000)
+			u.Record = &r
+		}
+	}
+	return nil
+}
+
+func (b *broken) Load(ctx context.Context, k persist.Key) (snapshot.Record, error) {
+	if b.how == "merges a/b and a%2Fb" {
+		k.Name = strings.ReplaceAll(k.Name, "%2F", "/")
+	}
+	r, err := b.Memory.Load(ctx, k)
+	if b.how == "shows the unreadable as absent" && err != nil {
+		err = fmt.Errorf("%s: %w", k, persist.ErrNotFound)
+	}
+	if b.how == "serves after closing" && err != nil {
+		err = fmt.Errorf("%s: %w", k, persist.ErrNotFound)
+	}
+	return r, err
+}
+
+func (b *broken) List(ctx context.Context, pod string, o persist.ListOptions) ([]persist.Item, error) {
+	switch {
+	case b.how == "pages include their start" && o.After != "":
+		o.After = o.After[:len(o.After)-1]
+	case b.how == "ignores prefixes":
+		o.Prefix = ""
+	}
+	return b.Memory.List(ctx, pod, o)
+}
+
+func (b *broken) Log(ctx context.Context, after uint64, limit int) ([]persist.Change, error) {
+	c, err := b.Memory.Log(ctx, after, limit)
+	if b.how == "logs in reverse" {
+		slices.Reverse(c)
+	}
+	return c, err
+}
+
+func (b *broken) Changes(ctx context.Context, k persist.Key, life, from uint64, limit int) ([]persist.Change, error) {
+	if b.how == "forgets changes of earlier life" && life == 0 {
+		if r, err := b.Memory.Load(ctx, k); err == nil {
+			life = r.Life
+		}
+	}
+	return b.Memory.Changes(ctx, k, life, from, limit)
+}
+
+func (b *broken) Trim(ctx context.Context, through uint64, limit int) (int, error) {
+	if b.how == "trims too much" {
+		through++
+	}
+	return b.Memory.Trim(ctx, through, limit)
+}
+
+func (b *broken) Rows(ctx context.Context, kind string, after *persist.Row, limit int) ([]persist.Row, error) {
+	rows, err := b.Memory.Rows(ctx, kind, after, limit)
+	if b.how == "keeps rows of the deleted" && err == nil && after == nil {
+		for k := range b.lost {
+			rows = append(rows, persist.Row{Kind: kind, Key: k, ID: "old"})
+		}
+	}
+	return rows, err
+}
+
+// again opens the broken store's data again.
+func (b *broken) again() *broken {
+	n := &broken{Memory: b.Memory.Again(), how: b.how, lost: map[persist.Key]bool{}}
+	for k, lost := range b.lost {
+		if lost {
+			_, _ = n.Memory.Commit(context.Background(), []persist.Unit{{Key: k, Delete: true, Force: true}})
+		}
+	}
+	return n
+}
+
+func TestBrokenStore(t *testing.T) {
+	how := os.Getenv(brokenVariable)
+	if how == "" {
+		t.Skip("it is run by TestTheSuiteNoticesBrokenStores, as another process")
+	}
+	persisttest.Run(t, func(t *testing.T) persisttest.Fixture {
+		b := &broken{Memory: persisttest.NewMemory(), how: how, lost: map[persist.Key]bool{}}
+		return persisttest.Fixture{
+			Store:  b,
+			Reopen: func(*testing.T) persist.PersistenceService { b = b.again(); return b },
+			Damage: func(_ *testing.T, k persist.Key) { b.Damage(k) },
+		}
+	})
+}
+
+func TestTheSuiteNoticesBrokenStores(t *testing.T) {
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	for how, noticed := range wrongs() {
+		for _, name := range noticed {
+			pattern := "^TestBrokenStore$/^" + regexp.QuoteMeta(strings.ReplaceAll(name, " ", "_")) + "$"
+			cmd := exec.Command(exe, "-test.run", pattern, "-rapid.nofailfile", "-rapid.shrinktime=1ms")
+			cmd.Env = append(os.Environ(), brokenVariable+"="+how)
+			out, err := cmd.CombinedOutput()
+			require.Error(t, err, "%q does not notice a store that %s", name, how)
+			require.Contains(t, string(out), "--- FAIL: TestBrokenStore", "%q for a store that %s", name, how)
+			require.NotContains(t, string(out), "panic:", "%q for a store that %s", name, how)
+		}
+	}
+}
