@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -8,7 +9,7 @@ import (
 const (
 	ringSize  = 256
 	nextRuns  = 16 // runs of the next slot in a row before the ring's turn
-	lookAfter = 61 // turns after which the global queue is looked at first
+	lookAfter = 61 // turns after which other goroutines and the global queue come first
 )
 
 // worker is one goroutine that runs turns.
@@ -120,6 +121,9 @@ func (w *worker) find() *Ref {
 		}
 		w.looked++
 		if w.looked%lookAfter == 0 {
+			// Workers that never park would let goroutines woken by their
+			// handlers, such as askers, wait for the runtime's 10 ms preemption.
+			runtime.Gosched()
 			if r := w.d.fetch(w, false); r != nil {
 				return r
 			}
