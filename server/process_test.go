@@ -1,0 +1,183 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+const patience = 20 * time.Second
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if path, err := buildOnce(); err == nil { // builds it if no test has: then it is in the cache
+			_ = os.RemoveAll(filepath.Dir(path))
+		}
+		os.Exit(code)
+	}))
+}
+
+// built returns the path of the real program, built once for all tests.
+func built(t *testing.T) string {
+	t.Helper()
+	path, err := buildOnce()
+	require.NoError(t, err)
+	return path
+}
+
+var buildOnce = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "twinsrv-test-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "twinsrv")
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "github.com/twinsrv/twinsrv/cmd/twinsrv").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build twinsrv: %w: %s", err, out)
+	}
+	return path, nil
+})
+
+// process is a running twinsrv.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	client *http.Client
+	url    string
+	stderr output
+	exited chan error
+}
+
+// output collects what a process writes.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// start starts the program on a data folder and waits until it serves.
+func start(t *testing.T, data string) *process {
+	t.Helper()
+	p := &process{t: t, client: &http.Client{Transport: &http.Transport{}}, exited: make(chan error, 1)}
+	p.cmd = exec.Command(built(t), "--data", data, "--listen", "127.0.0.1:0")
+	p.cmd.Stderr = &p.stderr
+	stdout, err := p.cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.cmd.Start())
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err, p.stderr.String())
+	_, p.url, _ = strings.Cut(strings.TrimSpace(line), " on ")
+	require.Regexp(t, `^serving .* on http://127\.0\.0\.1:[1-9][0-9]*\n$`, line)
+	go func() {
+		_, _ = io.Copy(io.Discard, stdout)
+		p.exited <- p.cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		p.client.CloseIdleConnections()
+		_ = p.cmd.Process.Kill()
+		_, _ = p.wait()
+	})
+	return p
+}
+
+func (p *process) signal(s os.Signal) {
+	p.t.Helper()
+	require.NoError(p.t, p.cmd.Process.Signal(s))
+}
+
+// wait waits for the process to end and returns its error, and how long it
+// took.
+func (p *process) wait() (error, time.Duration) {
+	began := time.Now()
+	select {
+	case err := <-p.exited:
+		p.exited <- err
+		return err, time.Since(began)
+	case <-time.After(patience):
+		_ = p.cmd.Process.Signal(syscall.SIGQUIT)
+		return fmt.Errorf("it does not end: %s", p.stderr.String()), patience
+	}
+}
+
+// terminate ends the process by SIGTERM and expects a clean end.
+func (p *process) terminate() {
+	p.t.Helper()
+	p.client.CloseIdleConnections()
+	p.signal(syscall.SIGTERM)
+	err, took := p.wait()
+	require.NoError(p.t, err, p.stderr.String())
+	require.Less(p.t, took, 10*time.Second)
+	require.Contains(p.t, p.stderr.String(), "msg=stopped")
+}
+
+// kill ends the process as a power cut does for it.
+func (p *process) kill() {
+	p.t.Helper()
+	p.signal(syscall.SIGKILL)
+	_, _ = p.wait()
+}
+
+// ask sends a request; the error is that of a connection.
+func (p *process) ask(method, path, body string) (status int, text string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, p.url+path, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(data), err
+}
+
+func (p *process) must(want int, method, path, body string) string {
+	p.t.Helper()
+	status, text, err := p.ask(method, path, body)
+	require.NoError(p.t, err, p.stderr.String())
+	require.Equal(p.t, want, status, "%s %s: %s", method, path, text)
+	return text
+}
+
+// fails runs the program, which must fail with a clear error: one line, no
+// trace.
+func fails(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(built(t), args...).CombinedOutput()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit, "it ends by itself: %s", out)
+	require.Positive(t, exit.ExitCode())
+	require.NotContains(t, string(out), "goroutine")
+	require.NotContains(t, string(out), "panic")
+	require.Contains(t, string(out), "twinsrv: error: ")
+	return string(out)
+}

@@ -1,0 +1,82 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Run opens the data folder and serves it until ctx ends; then it lets requests
+// and entities finish within cfg.Drain and closes everything. It returns nil
+// after a clean end.
+func Run(ctx context.Context, cfg Config) error {
+	cfg = cfg.withDefaults()
+	if err := cfg.checkListen(); err != nil {
+		return err
+	}
+	s, err := Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
+	if err != nil {
+		return errors.Join(fmt.Errorf("listen on %s: %w", cfg.Listen, err), s.end(nil))
+	}
+	return s.serve(ctx, listener)
+}
+
+// serve serves until ctx or the listener ends, and closes everything.
+func (s *Server) serve(ctx context.Context, l net.Listener) error {
+	web := &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       time.Minute,
+		WriteTimeout:      2 * time.Minute, // more than the longest timeout of a request
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- web.Serve(l) }()
+	s.cfg.Logger.Info("serving", "address", l.Addr().String(), "data", s.cfg.Data, "pods", len(s.pods.All()))
+	if s.cfg.Ready != nil {
+		s.cfg.Ready(l.Addr())
+	}
+	var failed error
+	select {
+	case <-ctx.Done():
+		s.cfg.Logger.Info("stopping", "within", s.cfg.Drain)
+	case err := <-ended:
+		failed = fmt.Errorf("serve: %w", err)
+	}
+	if err := s.end(web); err != nil {
+		return errors.Join(failed, err)
+	}
+	if failed == nil {
+		s.cfg.Logger.Info("stopped")
+	}
+	return failed
+}
+
+// end lets requests finish in the first half of the time there is, and the
+// entities in what is left.
+func (s *Server) end(web *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Drain)
+	defer cancel()
+	if web != nil {
+		half, cancel := context.WithTimeout(ctx, s.cfg.Drain/2)
+		if err := web.Shutdown(half); err != nil {
+			s.cfg.Logger.Warn("requests were still running and are cut off", "error", err)
+			_ = web.Close()
+		}
+		cancel()
+	}
+	if err := s.Close(ctx); err != nil {
+		return fmt.Errorf("stopped, but not cleanly: %w", err)
+	}
+	return nil
+}

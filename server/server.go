@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/httpapi"
+	"github.com/twinsrv/twinsrv/persist/bolt"
+	"github.com/twinsrv/twinsrv/pod"
+)
+
+// file is the store's name in the data folder.
+const file = "twinsrv.db"
+
+// Server is an open data folder with its pods running. It listens nowhere by
+// itself: Handler serves it. It is safe for concurrent use.
+type Server struct {
+	cfg   Config
+	store *bolt.Store
+	sys   *actor.System
+	pods  *pod.Pods
+	api   *httpapi.API
+
+	closing sync.Once
+	closed  error
+}
+
+// Open opens the data folder, starts the pods of cfg.Definitions and those that
+// were declared, and prepares the HTTP API. Whoever opens it closes it. It
+// fails with ErrInUse when another process has the folder open.
+func Open(ctx context.Context, cfg Config) (*Server, error) {
+	cfg = cfg.withDefaults()
+	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data folder: %w", err)
+	}
+	path := filepath.Join(cfg.Data, file)
+	store, err := bolt.Open(path, bolt.Config{})
+	switch {
+	case errors.Is(err, bolt.ErrLocked):
+		return nil, fmt.Errorf("%w: another process serves %s; stop that one, or give this one a folder of its own", ErrInUse, cfg.Data)
+	case err != nil:
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
+	s := &Server{cfg: cfg, store: store, sys: actor.NewSystem("twinsrv", actor.Config{Logger: cfg.Logger})}
+	if err := s.start(ctx); err != nil {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.Drain)
+		defer cancel()
+		return nil, errors.Join(err, s.Close(bounded))
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context) error {
+	var err error
+	if s.pods, err = pod.Open(s.sys, s.store, pod.Config{}); err != nil {
+		return err
+	}
+	for _, d := range s.cfg.Definitions {
+		if _, err := s.pods.Start(ctx, d); err != nil {
+			return fmt.Errorf("start a typed pod: %w", err)
+		}
+	}
+	var unknown []string
+	for _, p := range s.pods.All() {
+		if p.Spec() == nil {
+			unknown = append(unknown, p.Name())
+		}
+	}
+	if unknown != nil {
+		s.cfg.Logger.Warn("pods are served read-only: this program does not have their types", "pods", unknown)
+	}
+	s.api = httpapi.New(s.pods, httpapi.Config{
+		Logger: s.cfg.Logger, Hosts: s.cfg.hosts(), AnyHost: s.cfg.Insecure, Version: s.cfg.Version,
+	})
+	return nil
+}
+
+// Pods returns the registry of the pods.
+func (s *Server) Pods() *pod.Pods { return s.pods }
+
+// System returns the actor system that everything runs in.
+func (s *Server) System() *actor.System { return s.sys }
+
+// Handler returns the HTTP API.
+func (s *Server) Handler() http.Handler { return s.api }
+
+// Close finishes what the entities began, makes it durable and lets go of the
+// folder, within ctx. An error says what was not finished; what was
+// acknowledged is durable all the same. Later calls return what the first did.
+func (s *Server) Close(ctx context.Context) error {
+	s.closing.Do(func() { s.closed = s.close(ctx) })
+	return s.closed
+}
+
+func (s *Server) close(ctx context.Context) error {
+	var errs []error
+	if s.pods != nil {
+		if err := s.pods.Close(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("close the pods: %w", err))
+		}
+	}
+	if s.api != nil {
+		s.api.Close()
+	}
+	// The system's jobs read the store, so it ends first.
+	if err := s.sys.Stop(ctx); err != nil {
+		errs = append(errs, fmt.Errorf("stop the actors: %w", err))
+	}
+	if err := s.closeStore(ctx); err != nil {
+		errs = append(errs, fmt.Errorf("close the store: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// closeStore waits for a store that hangs in a sync no longer than ctx.
+func (s *Server) closeStore(ctx context.Context) error {
+	done := make(chan error, 1)
+	go func() { done <- s.store.Close() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	default:
+		return fmt.Errorf("%s did not close in time: %w", filepath.Join(s.cfg.Data, file), ctx.Err())
+	}
+}
