@@ -76,7 +76,11 @@ func TestReadingsCountOnce(t *testing.T) {
 	require.Equal(t, "then", v.State.OutdoorAt)
 
 	ask[entity.Ack](t, mill, Describe{WeatherFile: "another.csv"})
-	ask[entity.Ack](t, mill, Outdoor{Number: 1})
+	ask[entity.Ack](t, mill, Outdoor{Number: 1, At: "now", Celsius: &c})
+	v, err = h.buildings.Get(t.Context(), "mill")
+	require.NoError(t, err)
+	require.Equal(t, 1, v.State.Readings, "another file is read from its beginning")
+	require.Equal(t, "now", v.State.OutdoorAt)
 }
 
 // receiver takes messages in place of entities.
