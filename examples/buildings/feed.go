@@ -203,5 +203,8 @@ func feedFiles(ctx context.Context, out io.Writer, buildings *pod.Handle[Buildin
 	t := new(feed).run(ctx, queues, show.update)
 	show.end()
 	fmt.Fprintln(out, t)
+	if ctx.Err() != nil && t.Sent < total {
+		fmt.Fprintln(out, "interrupted; the same command goes on where this one stopped")
+	}
 	return t.err()
 }

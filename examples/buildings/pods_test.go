@@ -20,12 +20,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // is called.
 func start(t *testing.T, store persist.PersistenceService) (h pods, stop func()) {
 	t.Helper()
-	h, _, stop = startAll(t, store)
-	return h, stop
-}
-
-func startAll(t *testing.T, store persist.PersistenceService) (h pods, all *pod.Pods, stop func()) {
-	t.Helper()
 	sys := actor.NewSystem("test", actor.Config{})
 	all, err := pod.Open(sys, store, pod.Config{})
 	require.NoError(t, err)
@@ -48,7 +42,7 @@ func startAll(t *testing.T, store persist.PersistenceService) (h pods, all *pod.
 		require.NoError(t, sys.Stop(ctx))
 	}
 	t.Cleanup(stop)
-	return h, all, stop
+	return h, stop
 }
 
 func startInMemory(t *testing.T) pods {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"flag"
@@ -15,8 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/twinsrv/twinsrv/httpapi"
-	"github.com/twinsrv/twinsrv/persist/bolt"
+	"github.com/twinsrv/twinsrv/server"
 )
 
 // whole feeds all 863,904 readings of the real files, which takes a minute or
@@ -42,22 +42,22 @@ func TestRealFiles(t *testing.T) {
 		}
 		require.Nil(t, f.readings[len(f.readings)-1].Celsius)
 	}
-	path := filepath.Join(t.TempDir(), "twinsrv.db")
-	store, err := bolt.Open(path, bolt.Config{})
+	data := t.TempDir()
+	twins, err := server.Open(t.Context(), server.Config{Data: data, Definitions: definitions})
 	require.NoError(t, err)
-	h, all, _ := startAll(t, store)
+	defer func() { require.NoError(t, twins.Close(context.Background())) }()
+	h, err := findPods(twins.Pods())
+	require.NoError(t, err)
 	var out strings.Builder
 	require.NoError(t, feedFiles(t.Context(), &out, h.buildings, f, quiet))
 	total := strconv.Itoa(96 * len(f.readings))
 	require.Contains(t, out.String(), total+" messages sent, "+total+" acknowledged, 0 refused")
 	t.Log(out.String())
 
-	api := httpapi.New(all, httpapi.Config{})
-	defer api.Close()
-	server := httptest.NewServer(api)
-	defer server.Close()
-	got := readBuildings(t, server)
-	info, err := os.Stat(path)
+	web := httptest.NewServer(twins.Handler())
+	defer web.Close()
+	got := readBuildings(t, web)
+	info, err := os.Stat(filepath.Join(data, "twinsrv.db"))
 	require.NoError(t, err)
 	t.Logf("%d bytes on disk", info.Size())
 
@@ -108,7 +108,7 @@ func lastTemperature(t *testing.T, rows [][]string) (celsius float64, at string)
 
 // readBuildings reads all buildings page by page, and each of them once more by
 // its own address.
-func readBuildings(t *testing.T, server *httptest.Server) map[string]Building {
+func readBuildings(t *testing.T, web *httptest.Server) map[string]Building {
 	t.Helper()
 	got := map[string]Building{}
 	for cursor := ""; ; {
@@ -119,10 +119,10 @@ func readBuildings(t *testing.T, server *httptest.Server) map[string]Building {
 			} `json:"items"`
 			Next string `json:"next"`
 		}
-		get(t, server, "/v1/pods/buildings/entities?limit=200&cursor="+url.QueryEscape(cursor), &page)
+		get(t, web, "/v1/pods/buildings/entities?limit=200&cursor="+url.QueryEscape(cursor), &page)
 		for _, i := range page.Items {
 			var b Building
-			get(t, server, "/v1/pods/buildings/entities/"+url.PathEscape(i.Name)+"/state", &b)
+			get(t, web, "/v1/pods/buildings/entities/"+url.PathEscape(i.Name)+"/state", &b)
 			require.Equal(t, i.State, b)
 			require.NotContains(t, got, i.Name)
 			got[i.Name] = b
@@ -134,9 +134,9 @@ func readBuildings(t *testing.T, server *httptest.Server) map[string]Building {
 	}
 }
 
-func get(t *testing.T, server *httptest.Server, path string, into any) {
+func get(t *testing.T, web *httptest.Server, path string, into any) {
 	t.Helper()
-	resp, err := server.Client().Get(server.URL + path)
+	resp, err := web.Client().Get(web.URL + path)
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	require.Equal(t, http.StatusOK, resp.StatusCode, path)
