@@ -19,10 +19,14 @@ import (
 // TestReadsSeeWhatIsAcknowledged: a read never misses a write that was
 // acknowledged before it, never goes back, and never shows what is not durable.
 func TestReadsSeeWhatIsAcknowledged(t *testing.T) {
-	forSeeds(t, 300, func(t *testing.T, seed uint64) {
-		store := persisttest.NewCrashStore()
+	forSeeds(t, 100, func(t *testing.T, seed uint64) {
+		store := &slowReads{CrashStore: persisttest.NewCrashStore()}
 		w := newWorld(t, seed, store, ledgers(nil), pod.Config{IdleAfter: 2 * time.Millisecond})
 		defer w.close()
+		store.pause = func(ctx context.Context) error {
+			return w.sys.Sleep(ctx, time.Duration(w.sys.Uint64()%4)*time.Millisecond/2)
+		}
+		store.Pause = store.pause
 		ctx := context.Background()
 		acked, writing := 0, true
 		w.sys.Go(func() {
@@ -42,12 +46,15 @@ func TestReadsSeeWhatIsAcknowledged(t *testing.T) {
 				for seen := 0; writing; {
 					before := acked
 					got := read(w, reader)
-					r, err := store.Load(ctx, persist.Key{Pod: "ledgers", Name: "x"})
+					r, err := store.CrashStore.Load(ctx, persist.Key{Pod: "ledgers", Name: "x"})
 					if got < before || got < seen {
 						wrong = append(wrong, fmt.Sprintf("read %d after %d were acknowledged and %d were seen", got, before, seen))
 					}
 					if got > 0 && (err != nil || uint64(got) > r.Revision) {
 						wrong = append(wrong, fmt.Sprintf("read %d of which %d are durable", got, r.Revision))
+					}
+					if again := read(w, 1); again < got {
+						wrong = append(wrong, fmt.Sprintf("read %d and then %d", got, again))
 					}
 					seen = got
 					_ = w.sys.Sleep(ctx, time.Duration(w.sys.Uint64()%1000)*time.Microsecond)
@@ -58,6 +65,26 @@ func TestReadsSeeWhatIsAcknowledged(t *testing.T) {
 		require.Empty(t, wrong)
 		require.Equal(t, 40, acked)
 	})
+}
+
+// slowReads is a store whose reads take time, in which writes go on.
+type slowReads struct {
+	*persisttest.CrashStore
+	pause func(context.Context) error
+}
+
+func (s *slowReads) Load(ctx context.Context, key persist.Key) (snapshot.Record, error) {
+	if s.pause != nil {
+		_ = s.pause(ctx)
+	}
+	return s.CrashStore.Load(ctx, key)
+}
+
+func (s *slowReads) List(ctx context.Context, pod string, o persist.ListOptions) ([]persist.Item, error) {
+	if s.pause != nil {
+		_ = s.pause(ctx)
+	}
+	return s.CrashStore.List(ctx, pod, o)
 }
 
 func read(w *world, how int) int {
