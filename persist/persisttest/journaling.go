@@ -257,6 +257,7 @@ var rows = []test{
 				page := s.rows("k-1", after, limit)
 				s.LessOrEqual(len(page), limit)
 				got = append(got, page...)
+				s.LessOrEqual(len(got), len(want), "pages go round")
 				if len(page) < limit {
 					break
 				}

@@ -218,6 +218,7 @@ func (m *modelRun) list(pod string, page int) (all []persist.Item) {
 		items, err := m.store.List(m.ctx, pod, persist.ListOptions{After: after, Limit: page})
 		m.NoError(err)
 		for _, item := range items {
+			m.True(item.Name > after, "%q is on the page behind %q", item.Name, after)
 			item.Record = m.translated(item.Record)
 			all = append(all, item)
 			after = item.Name
@@ -234,6 +235,7 @@ func (m *modelRun) rowPages(kind string, page int) (all []persist.Row) {
 		rows, err := m.store.Rows(m.ctx, kind, after, page)
 		m.NoError(err)
 		all = append(all, rows...)
+		m.LessOrEqual(len(all), 1000, "pages go round")
 		if len(rows) < page {
 			return all
 		}

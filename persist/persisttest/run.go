@@ -190,6 +190,7 @@ func (s *suite) names(pod, prefix string, page int) []string {
 		s.NoError(err)
 		s.LessOrEqual(len(items), page)
 		for _, item := range items {
+			s.True(item.Name > after, "%q is on the page behind %q", item.Name, after)
 			names = append(names, item.Name)
 		}
 		if len(items) < page {
