@@ -2,7 +2,10 @@ package pod_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -195,6 +198,45 @@ func TestFullMailbox(t *testing.T) {
 	_, err = entity.Ask[entity.Ack](ctx, h.Ref("y"), add{"a"})
 	require.NoError(t, err)
 	close(release)
+	require.NoError(t, pods.Close(ctx))
+	require.NoError(t, sys.Stop(ctx))
+}
+
+// TestSendersMeetRetiringSlots: real senders race with real passivations; a
+// sender that meets a slot which has just retired resolves the name again.
+func TestSendersMeetRetiringSlots(t *testing.T) {
+	sys := actor.NewSystem("race", actor.Config{})
+	pods, err := pod.Open(sys, persisttest.NewMemory(), pod.Config{})
+	require.NoError(t, err)
+	h, err := pod.Start(pods, ledgers(nil))
+	require.NoError(t, err)
+	ctx := context.Background()
+	const senders, each = 4, 1500
+	var sending, passivating sync.WaitGroup
+	var done atomic.Bool
+	for range 2 {
+		passivating.Go(func() {
+			for !done.Load() {
+				for _, name := range ids("e", 2) {
+					_ = h.Ref(name).Post(actor.Message{Payload: entity.Passivate()})
+				}
+			}
+		})
+	}
+	errs := make([]error, senders)
+	for s := range senders {
+		sending.Go(func() {
+			for i := range each {
+				if _, err := h.Ask(ctx, fmt.Sprint("e", i%2), set{i}); err != nil && !errors.Is(err, actor.ErrMailboxFull) {
+					errs[s] = err
+				}
+			}
+		})
+	}
+	sending.Wait()
+	done.Store(true)
+	passivating.Wait()
+	require.NoError(t, errors.Join(errs...))
 	require.NoError(t, pods.Close(ctx))
 	require.NoError(t, sys.Stop(ctx))
 }
