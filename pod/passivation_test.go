@@ -211,7 +211,7 @@ func TestSendersMeetRetiringSlots(t *testing.T) {
 	h, err := pod.Start(pods, ledgers(nil))
 	require.NoError(t, err)
 	ctx := context.Background()
-	const senders, each = 4, 1500
+	const senders, each = 4, 300
 	var sending, passivating sync.WaitGroup
 	var done atomic.Bool
 	for range 2 {

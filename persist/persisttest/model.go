@@ -68,8 +68,9 @@ func (m *modelRun) reopen() {
 func (m *modelRun) commit(rt *rapid.T) {
 	n := rapid.IntRange(1, 6).Draw(rt, "units")
 	units := make([]persist.Unit, n)
+	hoped := map[persist.Key]persist.Unit{} // what is stored if every unit is applied
 	for i := range units {
-		units[i] = m.unit(rt)
+		units[i] = m.unit(rt, hoped)
 	}
 	mine := make([]persist.Unit, n)
 	for i, u := range units {
@@ -107,11 +108,27 @@ func (m *modelRun) sameOutcome(u persist.Unit, want, got persist.Outcome) {
 	m.lives[got.Life] = want.Life
 }
 
-// unit draws a step of some entity: mostly one that fits what is stored.
-func (m *modelRun) unit(rt *rapid.T) persist.Unit {
+// unit draws a step of some entity: mostly one that fits what is stored, or
+// will be when the earlier units of the call are applied.
+func (m *modelRun) unit(rt *rapid.T, hoped map[persist.Key]persist.Unit) persist.Unit {
+	u := m.draw(rt, hoped)
+	next := persist.Unit{Life: u.Life, Expect: u.Expect}
+	if u.Record != nil {
+		next.Expect = u.Record.Revision
+	}
+	if u.Delete {
+		next = persist.Unit{}
+	}
+	hoped[u.Key] = next
+	return u
+}
+
+func (m *modelRun) draw(rt *rapid.T, hoped map[persist.Key]persist.Unit) persist.Unit {
 	k := persist.Key{Pod: rapid.SampledFrom(modelPods).Draw(rt, "pod"), Name: rapid.SampledFrom(modelNames).Draw(rt, "name")}
 	u := persist.Unit{Key: k}
-	if r, err := m.store.Load(m.ctx, k); err == nil {
+	if h, ok := hoped[k]; ok {
+		u.Life, u.Expect = h.Life, h.Expect
+	} else if r, err := m.store.Load(m.ctx, k); err == nil {
 		u.Life, u.Expect = r.Life, r.Revision
 	}
 	switch rapid.IntRange(0, 11).Draw(rt, "kind") {
