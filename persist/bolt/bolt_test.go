@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 var ctx = context.Background()
 
 func TestConforms(t *testing.T) {
+	t.Parallel()
 	persisttest.Run(t, func(t *testing.T) persisttest.Fixture {
 		path := filepath.Join(t.TempDir(), "test.db")
 		cfg := Config{MaxRecord: 2 << 20}

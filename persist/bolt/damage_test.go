@@ -130,6 +130,7 @@ func noise(b []byte, seed uint64) {
 }
 
 func TestAPageOfNoiseIsNeverTakenForData(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
 	names := fill(t, path)
 	info, err := os.Stat(path)
@@ -215,6 +216,7 @@ func readAroundDamage(t testing.TB, path, what string, want map[string]any, name
 }
 
 func TestAFlippedBitIsNeverTakenForData(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
 	names := fill(t, path)
 	size := int64(usedPages(t, path) * testPage)

@@ -39,6 +39,7 @@ func writeForEver(s *Store) {
 }
 
 func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
 	acknowledged := 0
 	for round := range 8 {
