@@ -265,3 +265,30 @@ func TestAContextUsedOutsideItsCallPanics(t *testing.T) {
 	require.Same(t, r, kept.Self())
 	require.Same(t, sys, kept.System())
 }
+
+func TestTimersEndWithTheirOwnersLifeAndAtARestart(t *testing.T) {
+	for seed := range uint64(50) {
+		sys, exec := seededSystem(t, seed)
+		ticks := 0
+		other := spawn(t, sys, "other", actor.PropsFunc(func(*actor.Context, any) error { ticks++; return nil }))
+		r := underParent(t, sys, nil, actor.PropsFunc(func(ctx *actor.Context, msg any) error {
+			if msg == "fail" {
+				return errTest
+			}
+			ctx.ScheduleEvery(time.Second, other, "tick")
+			return nil
+		}))
+		require.NoError(t, r.Tell("go"))
+		exec.RunFor(3500 * time.Millisecond)
+		require.Equal(t, 3, ticks)
+		require.NoError(t, r.Tell("fail"))
+		exec.RunFor(10 * time.Second)
+		require.Equal(t, 3, ticks)
+		require.NoError(t, r.Tell("go"))
+		exec.RunFor(3500 * time.Millisecond)
+		require.Equal(t, 6, ticks)
+		r.Stop()
+		exec.RunFor(10 * time.Second)
+		require.Equal(t, 6, ticks)
+	}
+}

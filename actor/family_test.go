@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -67,6 +68,34 @@ func TestOfManyEnsureChildOneCreates(t *testing.T) {
 		}
 		require.Equal(t, 1, ask(t, refs[0], 1))
 		require.EqualValues(t, 1, started.Load())
+	}
+}
+
+// The same where all see the child absent before one creates it.
+func TestEnsureChildLooksAgainBeforeItCreates(t *testing.T) {
+	for seed := range uint64(50) {
+		sys, exec := seededSystem(t, seed)
+		parent := spawn(t, sys, "parent", idle())
+		created := 0
+		var refs []*actor.Ref
+		for range 4 {
+			sys.Go(func() {
+				c, isNew, err := parent.EnsureChild("x", func() actor.Props {
+					_ = sys.Sleep(context.Background(), time.Millisecond)
+					return idle()
+				})
+				require.NoError(t, err)
+				refs = append(refs, c)
+				if isNew {
+					created++
+				}
+			})
+		}
+		exec.Run()
+		require.Equal(t, 1, created)
+		for _, c := range refs {
+			require.Same(t, refs[0], c)
+		}
 	}
 }
 

@@ -20,8 +20,8 @@ const (
 	// Stop stops the child.
 	Stop
 	// Escalate makes the failure the supervisor's own (see Failed): what
-	// becomes of the supervisor becomes of the child. Directly under /user and
-	// /system it is Stop, so that one actor's failure does not end the others.
+	// becomes of the supervisor becomes of the child. It ends at the actors
+	// directly under /user: the default strategy decides about those.
 	Escalate
 )
 
@@ -138,9 +138,6 @@ func (r *Ref) fail(err error, msg any) {
 
 	strategy := r.parent.strategy()
 	d := strategy.decide(err)
-	if d == Escalate && r.parent.isGuardian() {
-		d = Stop
-	}
 	r.sys.log.Warn("actor failed", "actor", r.Path(), "err", err, "directive", d.String())
 	var wait time.Duration
 	if d == Restart || (d == Resume && !x.started) {

@@ -319,3 +319,34 @@ func TestWhileRestarting(t *testing.T) {
 		require.Equal(t, begin, sys.Now())
 	}
 }
+
+// rude panics in its hooks.
+type rude struct{ n int }
+
+func (r *rude) Receive(ctx *actor.Context, msg any) error {
+	if msg == "fail" {
+		return errTest
+	}
+	ctx.Respond(msg)
+	return nil
+}
+func (r *rude) ReceiveSystem(*actor.Context, any) error { panic(errTest) }
+func (r *rude) PreRestart(*actor.Context, error, any)   { panic("PreRestart") }
+func (r *rude) Resumed(*actor.Context, error)           { panic("Resumed") }
+func (r *rude) PostStop(*actor.Context)                 { panic("PostStop") }
+
+func TestPanicsInHooksHarmNothing(t *testing.T) {
+	forms(t, func(t *testing.T, sys *actor.System) {
+		for _, d := range []actor.Directive{actor.Resume, actor.Restart} {
+			quick := always(d)
+			quick.MinBackoff = -1
+			r := underParent(t, sys, quick, actor.PropsOf(func() actor.Actor { return &rude{} }))
+			require.NoError(t, r.Tell("fail"))
+			require.Equal(t, 1, ask(t, r, 1))
+			r.TellSystem("panic")
+			require.Equal(t, 2, ask(t, r, 2))
+			r.Stop()
+			awaitStop(t, r)
+		}
+	})
+}

@@ -117,8 +117,6 @@ func newRef(s *System, parent *Ref, name string, p Props) *Ref {
 	return r
 }
 
-func (r *Ref) isGuardian() bool { return r.parent == nil || r.parent == r.sys.root }
-
 // Name returns the system's name.
 func (s *System) Name() string { return s.name }
 

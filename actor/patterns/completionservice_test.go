@@ -167,7 +167,8 @@ func TestFuturesEndUnderSeeds(t *testing.T) {
 	for _, kind := range []string{"late", "timeout", "cancelled"} {
 		require.Positive(t, ends[kind], "no seed ended a contested future with %s: %v", kind, ends)
 	}
-	require.Equal(t, endings(t, 7), endings(t, 7), "a seed repeats itself")
+	again := endings(t, 7)
+	require.Equal(t, endings(t, 7), again, "a seed repeats itself")
 }
 
 // endings lets an answer, a timeout and a cancellation race in one instant, and

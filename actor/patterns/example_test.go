@@ -12,7 +12,7 @@ import (
 func ExampleCompletionService() {
 	ctx := context.Background()
 	sys := actor.NewSystem("example", actor.Config{})
-	defer sys.Stop(ctx)
+	defer func() { _ = sys.Stop(ctx) }()
 	doubler, _ := sys.Spawn("doubler", actor.PropsFunc(func(c *actor.Context, msg any) error {
 		c.Respond(2 * msg.(int))
 		return nil
