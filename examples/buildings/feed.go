@@ -186,7 +186,7 @@ func feedFiles(ctx context.Context, out io.Writer, buildings *pod.Handle[Buildin
 	if t := describe(ctx, buildings, f.buildings); t.err() != nil {
 		return fmt.Errorf("describe the buildings: %w", t.err())
 	}
-	fmt.Fprintf(out, "%d buildings described from %s\n", len(f.buildings), f.metadata)
+	_, _ = fmt.Fprintf(out, "%d buildings described from %s\n", len(f.buildings), f.metadata)
 	if f.weather == "" {
 		return nil
 	}
@@ -198,13 +198,13 @@ func feedFiles(ctx context.Context, out io.Writer, buildings *pod.Handle[Buildin
 	for _, q := range queues {
 		total += q.size
 	}
-	fmt.Fprintf(out, "%d of them follow the %d readings of %s; %d messages to send\n", len(queues), len(f.readings), f.weather, total)
+	_, _ = fmt.Fprintf(out, "%d of them follow the %d readings of %s; %d messages to send\n", len(queues), len(f.readings), f.weather, total)
 	show := progress(total)
 	t := new(feed).run(ctx, queues, show.update)
 	show.end()
-	fmt.Fprintln(out, t)
+	_, _ = fmt.Fprintln(out, t)
 	if ctx.Err() != nil && t.Sent < total {
-		fmt.Fprintln(out, "interrupted; the same command goes on where this one stopped")
+		_, _ = fmt.Fprintln(out, "interrupted; the same command goes on where this one stopped")
 	}
 	return t.err()
 }

@@ -38,7 +38,7 @@ func serve(ctx context.Context, o options, log *slog.Logger, out io.Writer, work
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(listener) }()
 	defer func() { err = errors.Join(err, within(server.DefaultDrain/2, web.Shutdown)) }()
-	fmt.Fprintf(out, "serving %s on http://%s\n", o.Data, listener.Addr())
+	_, _ = fmt.Fprintf(out, "serving %s on http://%s\n", o.Data, listener.Addr())
 	if err := work(ctx, h); err != nil || o.Exit {
 		return err
 	}

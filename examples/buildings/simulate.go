@@ -148,7 +148,7 @@ func simulateDay(ctx context.Context, out io.Writer, h pods) error {
 		return err
 	}
 	if !empty {
-		fmt.Fprintln(out, "there are buildings already, so nothing is simulated")
+		_, _ = fmt.Fprintln(out, "there are buildings already, so nothing is simulated")
 		return nil
 	}
 	f, err := sampleFiles()
@@ -160,7 +160,7 @@ func simulateDay(ctx context.Context, out io.Writer, h pods) error {
 	}
 	s := newSimulation(h.rooms, f.readings)
 	t := s.run(ctx)
-	fmt.Fprintf(out, "a day in the %d rooms of %s: %s\n", len(s.rooms), simulated, t)
+	_, _ = fmt.Fprintf(out, "a day in the %d rooms of %s: %s\n", len(s.rooms), simulated, t)
 	if err := t.err(); err != nil {
 		return fmt.Errorf("simulate a day: %w", err)
 	}
@@ -171,6 +171,6 @@ func simulateDay(ctx context.Context, out io.Writer, h pods) error {
 	if err != nil {
 		return fmt.Errorf("wait for the end of the simulated day: %w", err)
 	}
-	fmt.Fprintf(out, "at its end: %d rooms, %.1f °C, %d people, %d alarms\n", sum.Rooms, sum.Celsius, sum.Occupants, sum.Alarms)
+	_, _ = fmt.Fprintf(out, "at its end: %d rooms, %.1f °C, %d people, %d alarms\n", sum.Rooms, sum.Celsius, sum.Occupants, sum.Alarms)
 	return nil
 }
