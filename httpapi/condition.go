@@ -14,11 +14,11 @@ import (
 func conditionOf(h http.Header) (entity.Condition, error) {
 	var c entity.Condition
 	if values := h.Values("If-Match"); len(values) > 0 {
-		tags, any, err := parseTags("If-Match", values)
+		tags, star, err := parseTags("If-Match", values)
 		if err != nil {
 			return c, err
 		}
-		if c.Exists = any; !any {
+		if c.Exists = star; !star {
 			c.Match = []entity.ETag{}
 			for _, t := range tags {
 				if !t.weak {
@@ -28,11 +28,11 @@ func conditionOf(h http.Header) (entity.Condition, error) {
 		}
 	}
 	if values := h.Values("If-None-Match"); len(values) > 0 {
-		tags, any, err := parseTags("If-None-Match", values)
+		tags, star, err := parseTags("If-None-Match", values)
 		if err != nil {
 			return c, err
 		}
-		c.Absent = any
+		c.Absent = star
 		for _, t := range tags {
 			c.NoneMatch = append(c.NoneMatch, t.ETag)
 		}
@@ -47,7 +47,7 @@ type tag struct {
 
 // parseTags reads the values of one header: * or a list of entity tags
 // (RFC 9110, section 8.8.3).
-func parseTags(header string, values []string) (tags []tag, any bool, err error) {
+func parseTags(header string, values []string) (tags []tag, star bool, err error) {
 	bad := refuse(CodeBadCondition, header+` is neither * nor a list of entity tags such as "7-3"`)
 	text := strings.Join(values, ",")
 	if strings.Trim(text, " \t") == "*" {

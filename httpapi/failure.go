@@ -16,9 +16,8 @@ import (
 // failureOf finds the answer for an error.
 //
 // What a handler returned is looked at first: a handler's error may wrap
-// anything and is still the handler's failure. Errors of the store come last,
-// and among them ErrUnavailable first, since it may wrap the unknown outcome of
-// somebody else's commit.
+// anything and is still the handler's failure. The sentinels stand in the order
+// in which they decide, should an error wrap two of them.
 func failureOf(err error) *failure {
 	var (
 		known    *failure

@@ -27,13 +27,13 @@ func ExampleOpen() {
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		s.Handler().ServeHTTP(w, r)
-		fmt.Println(w.Code, method, w.Header().Get("ETag"))
+		fmt.Println(method, w.Code, w.Header()["Etag"])
 	}
 	ask(http.MethodPut, "/v1/pods/rooms", `{"type":"document"}`) // a pod has no ETag
 	ask(http.MethodPut, "/v1/pods/rooms/entities/hall/state", `{"celsius":21.5}`)
 	ask(http.MethodPatch, "/v1/pods/rooms/entities/hall/state", `{"celsius":22}`)
 	// Output:
-	// 201 PUT
-	// 201 PUT "2-1"
-	// 200 PATCH "2-2"
+	// PUT 201 []
+	// PUT 201 ["2-1"]
+	// PATCH 200 ["2-2"]
 }

@@ -24,9 +24,7 @@ const patience = 20 * time.Second
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if path, err := buildOnce(); err == nil { // builds it if no test has: then it is in the cache
-			_ = os.RemoveAll(filepath.Dir(path))
-		}
+		_ = os.RemoveAll(buildDir)
 		os.Exit(code)
 	}))
 }
@@ -39,11 +37,14 @@ func built(t *testing.T) string {
 	return path
 }
 
+var buildDir string // what buildOnce made
+
 var buildOnce = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "twinsrv-test-")
 	if err != nil {
 		return "", err
 	}
+	buildDir = dir
 	path := filepath.Join(dir, "twinsrv")
 	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "github.com/twinsrv/twinsrv/cmd/twinsrv").CombinedOutput()
 	if err != nil {
@@ -112,15 +113,15 @@ func (p *process) signal(s os.Signal) {
 
 // wait waits for the process to end and returns its error, and how long it
 // took.
-func (p *process) wait() (error, time.Duration) {
+func (p *process) wait() (time.Duration, error) {
 	began := time.Now()
 	select {
 	case err := <-p.exited:
 		p.exited <- err
-		return err, time.Since(began)
+		return time.Since(began), err
 	case <-time.After(patience):
 		_ = p.cmd.Process.Signal(syscall.SIGQUIT)
-		return fmt.Errorf("it does not end: %s", p.stderr.String()), patience
+		return patience, fmt.Errorf("it does not end: %s", p.stderr.String())
 	}
 }
 
@@ -129,7 +130,7 @@ func (p *process) terminate() {
 	p.t.Helper()
 	p.client.CloseIdleConnections()
 	p.signal(syscall.SIGTERM)
-	err, took := p.wait()
+	took, err := p.wait()
 	require.NoError(p.t, err, p.stderr.String())
 	require.Less(p.t, took, 10*time.Second)
 	require.Contains(p.t, p.stderr.String(), "msg=stopped")

@@ -62,8 +62,8 @@ func spoilSyncs(t *testing.T, p *process, inject string) (detach func()) {
 		}
 	}, patience, tick)
 	select {
-	case <-ended:
-		ended <- nil
+	case err := <-ended:
+		ended <- err
 		needStrace(t, "it may not attach: "+said.String())
 	default:
 	}
