@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http/httptest"
 	"strings"
-	"testing"
 	"time"
 )
 
@@ -27,11 +26,3 @@ func sorted(text string) string {
 func newRecorder() *httptest.ResponseRecorder { return httptest.NewRecorder() }
 
 func body(text string) io.Reader { return strings.NewReader(text) }
-
-// sharedWorld is a world of one run of a fuzz target.
-func sharedWorld(t *testing.T) *world {
-	t.Helper()
-	w := newWorld(t)
-	w.docs()
-	return w
-}

@@ -85,7 +85,7 @@ func gauges(release <-chan struct{}) entity.Type[gauge] {
 
 // world is an API over pods on a store in memory, served on a real port.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	mem     *persisttest.Memory
 	store   *persisttest.FaultStore
 	sys     *actor.System
@@ -99,12 +99,12 @@ type world struct {
 
 type option func(*httpapi.Config, *pod.Config)
 
-func newWorld(t *testing.T, options ...option) *world {
+func newWorld(t testing.TB, options ...option) *world {
 	t.Helper()
 	return newWorldOn(t, persisttest.NewMemory(), true, options...)
 }
 
-func newWorldOn(t *testing.T, mem *persisttest.Memory, typed bool, options ...option) *world {
+func newWorldOn(t testing.TB, mem *persisttest.Memory, typed bool, options ...option) *world {
 	t.Helper()
 	w := &world{t: t, mem: mem, store: persisttest.NewFaultStore(mem), release: make(chan struct{})}
 	var cfg httpapi.Config
