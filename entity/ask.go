@@ -11,6 +11,8 @@ import (
 type Ack struct {
 	Life     uint64 `json:"life"`
 	Revision uint64 `json:"revision"`
+	// Created says that this very message created the entity.
+	Created bool `json:"-"`
 }
 
 // Ask sends a message and waits for its typed answer: an Ack from an On

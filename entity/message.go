@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -100,35 +99,24 @@ func (s *Spec) Parse(name string, body []byte) (*Message, error) {
 	if len(bytes.TrimSpace(body)) == 0 && h.message.Kind() == reflect.Struct {
 		return &Message{handler: h, body: v.Elem().Interface()}, nil
 	}
-	if err := decodeJSON(body, v.Interface()); err != nil {
+	if err := s.decodeBody(body, v.Interface()); err != nil {
 		return nil, fmt.Errorf("message %q of pod %s: %w", name, s.Name, err)
 	}
 	return &Message{handler: h, body: v.Elem().Interface()}, nil
 }
 
-// decodeJSON decodes strictly: one value, no unknown field, no duplicate key,
-// no null where the target is not a reference. Numbers keep their text where
-// the target is untyped.
-func decodeJSON(body []byte, into any) error {
-	text, err := snapshot.CanonicalJSON(body)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	if kind := reflect.TypeOf(into).Elem().Kind(); string(text) == "null" && kind != reflect.Pointer && kind != reflect.Interface {
-		return fmt.Errorf("%w: null is not a %s", ErrMalformed, reflect.TypeOf(into).Elem())
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	d.UseNumber()
-	err = d.Decode(into)
+// decodeBody decodes a body that comes from outside, strictly.
+func (s *Spec) decodeBody(body []byte, into any) error {
+	err := s.strict.Decode(body, into)
+	var unknown *snapshot.UnknownFieldError
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &unknown):
+		return fmt.Errorf("%w: %s", ErrUnknownField, unknown.Path)
 	case errors.As(err, &wrong):
 		return fmt.Errorf("%w: field %q: a JSON %s is not a %s", ErrMalformed, wrong.Field, wrong.Value, wrong.Type)
-	case strings.HasPrefix(err.Error(), "json: unknown field "):
-		return fmt.Errorf("%w: %s", ErrUnknownField, strings.TrimPrefix(err.Error(), "json: unknown field "))
 	default:
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}

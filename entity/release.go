@@ -14,6 +14,7 @@ import (
 type entry struct {
 	waits    bool // its commit has no outcome yet
 	removes  bool
+	creates  bool
 	reply    *actor.Promise
 	message  *Message
 	value    any // the handler's answer; nil stands for an Ack
@@ -130,7 +131,7 @@ func (a *activation) answer(e *entry) {
 		v, err = r.value(a.spec.codec)
 	case nil:
 		if e.removes || e.message.handler.reply == nil {
-			v = Ack{Life: e.life, Revision: e.revision}
+			v = Ack{Life: e.life, Revision: e.revision, Created: e.creates}
 		}
 	}
 	answer(e.reply, v, err)

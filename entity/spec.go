@@ -28,6 +28,7 @@ type Spec struct {
 	State      reflect.Type
 
 	codec    snapshot.Codec
+	strict   snapshot.StrictJSON // for bodies from outside
 	upgrades snapshot.Upgrades
 	init     func(ctx context.Context, name string) (any, error) // nil: the zero state
 	newActor func(*activation) entityActor
@@ -81,11 +82,10 @@ func (s *Spec) setHandlers(handlers map[string]*handler) error {
 				ErrDefinition, s.Name, other.name, name, h.message)
 		}
 		s.byType[h.message] = h
-		if h.detach = snapshot.HoldsReferences(h.message); h.detach {
-			if err := s.codec.Check(h.message); err != nil {
-				return fmt.Errorf("%w: %s: message %q: %w", ErrDefinition, s.Name, name, err)
-			}
+		if err := s.codec.Check(h.message); err != nil {
+			return fmt.Errorf("%w: %s: message %q: %w", ErrDefinition, s.Name, name, err)
 		}
+		h.detach = snapshot.HoldsReferences(h.message)
 		if h.reply == nil {
 			continue
 		}

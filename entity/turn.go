@@ -140,7 +140,7 @@ func (a *activation) failure(name string, err error) error {
 
 // advance makes the turn's state the head and has it committed.
 func (a *activation) advance(ctx *actor.Context, e *entry, enc []byte) {
-	creates := a.head.revision == 0
+	e.creates = a.head.revision == 0
 	a.head.revision = max(a.head.revision, a.head.floor) + 1
 	a.head.enc = enc
 	e.revision = a.head.revision
@@ -148,7 +148,7 @@ func (a *activation) advance(ctx *actor.Context, e *entry, enc []byte) {
 		Life: a.head.life, Revision: e.revision, Reserved: e.revision, Changed: ctx.Now().UTC(),
 		Schema: a.spec.Version, Codec: a.spec.codec.Name(), State: enc,
 	}
-	if a.spec.Durability.IsAsync() && !creates {
+	if a.spec.Durability.IsAsync() && !e.creates {
 		a.async.changed(ctx, a, e)
 		return
 	}

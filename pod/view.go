@@ -119,13 +119,16 @@ func (p *Pod) List(ctx context.Context, o persist.ListOptions) (Page, error) {
 	if o.Limit <= 0 {
 		o.Limit = 100
 	}
+	limit := o.Limit
+	o.Limit++ // one more says whether there is a next page
 	items, err := p.pods.store().List(ctx, p.name, o)
 	if err != nil {
 		return Page{}, fmt.Errorf("list pod %s: %w", p.name, err)
 	}
 	var page Page
-	if len(items) == o.Limit {
-		page.Next = items[len(items)-1].Name
+	if len(items) > limit {
+		items = items[:limit]
+		page.Next = items[limit-1].Name
 	}
 	for _, i := range items {
 		line, err := p.line(i)

@@ -1,0 +1,94 @@
+package snapshot
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+)
+
+// StrictJSON decodes JSON that comes from outside, where encoding/json would
+// guess: a key must be a field's name exactly, in case too, and no key may stand
+// twice; null stands for references only. Numbers keep their text in untyped
+// values. The zero value is ready; it is safe for concurrent use and must not be
+// copied after its first use.
+type StrictJSON struct {
+	codec jsonCodec
+}
+
+// UnknownFieldError says that an object has a key that names no field.
+type UnknownFieldError struct {
+	// Path leads to the key, such as .floors[2].heigth.
+	Path string
+}
+
+func (e *UnknownFieldError) Error() string { return fmt.Sprintf("unknown field %s", e.Path) }
+
+// Decode decodes one JSON value into a pointer to a value of a type that
+// JSON().Check accepts. It fails with an *UnknownFieldError, with
+// a *json.UnmarshalTypeError for a value of the wrong type, or with an error
+// that says where the text is no JSON.
+func (s *StrictJSON) Decode(data []byte, into any) error {
+	tree, err := ParseJSON(data)
+	if err != nil {
+		return err
+	}
+	t := reflect.TypeOf(into).Elem()
+	if kind := t.Kind(); tree == nil && kind != reflect.Pointer && kind != reflect.Interface {
+		return &json.UnmarshalTypeError{Value: "null", Type: t}
+	}
+	if path := s.unknown(t, tree); path != "" {
+		return &UnknownFieldError{Path: path}
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return decodeSafely(d, into)
+}
+
+// unknown returns the path of the first key, in the order of keys, that names
+// no field of t; empty when there is none.
+func (s *StrictJSON) unknown(t reflect.Type, tree any) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if marshalsToJSON(t) {
+		return ""
+	}
+	switch tree := tree.(type) {
+	case []any:
+		if k := t.Kind(); k == reflect.Slice || k == reflect.Array {
+			for i, v := range tree {
+				if path := s.unknown(t.Elem(), v); path != "" {
+					return "[" + strconv.Itoa(i) + "]" + path
+				}
+			}
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(tree)) {
+			inner, ok := s.inner(t, name)
+			if !ok {
+				return "." + name
+			}
+			if path := s.unknown(inner, tree[name]); path != "" {
+				return "." + name + path
+			}
+		}
+	}
+	return ""
+}
+
+// inner returns the type of what stands under a key of a t.
+func (s *StrictJSON) inner(t reflect.Type, name string) (reflect.Type, bool) {
+	switch t.Kind() {
+	case reflect.Map:
+		return t.Elem(), true
+	case reflect.Struct:
+		inner, ok := s.codec.fieldTypes(t)[name]
+		return inner, ok
+	default:
+		return t, true // of the wrong type, which decoding says better
+	}
+}

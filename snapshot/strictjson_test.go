@@ -1,0 +1,46 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestStrictJSON(t *testing.T) {
+	type part struct {
+		Name string `json:"name"`
+	}
+	type whole struct {
+		Parts []part          `json:"parts"`
+		ByKey map[string]part `json:"byKey"`
+		One   *part           `json:"one"`
+		Any   any             `json:"any"`
+		N     int             `json:"n"`
+	}
+	var s StrictJSON
+	var got whole
+	require.NoError(t, s.Decode([]byte(`{"parts":[{"name":"a"}],"byKey":{"Any":{"name":"b"}},"one":null,"any":{"Free":1.50},"n":3}`), &got))
+	require.Equal(t, "a", got.Parts[0].Name)
+	require.Equal(t, map[string]any{"Free": json.Number("1.50")}, got.Any)
+	for text, path := range map[string]string{
+		`{"x":1}`:                         ".x",
+		`{"N":1}`:                         ".N",
+		`{"n":1,"N":2}`:                   ".N",
+		`{"parts":[{},{"nam":1}]}`:        ".parts[1].nam",
+		`{"byKey":{"k":{"Name":"a"}}}`:    ".byKey.k.Name",
+		`{"one":{"name":"a","age":1}}`:    ".one.age",
+		`{"parts":[{"name":1,"NAME":2}]}`: ".parts[0].NAME",
+	} {
+		var unknown *UnknownFieldError
+		require.ErrorAs(t, s.Decode([]byte(text), &whole{}), &unknown, text)
+		require.Equal(t, path, unknown.Path, text)
+	}
+	for _, text := range []string{`null`, `[]`, `{"n":"1"}`, `{"n":1.5}`, `{"parts":{}}`} {
+		var wrong *json.UnmarshalTypeError
+		require.ErrorAs(t, s.Decode([]byte(text), &whole{}), &wrong, text)
+	}
+	for _, text := range []string{``, `{`, `{"n":1,"n":1}`, `{} {}`, `{"n":01}`} {
+		require.Error(t, s.Decode([]byte(text), &whole{}), text)
+	}
+}
