@@ -231,6 +231,35 @@ func TestLateAnswersNeverReachAnotherAsk(t *testing.T) {
 	})
 }
 
+// The same for one that OnAbsent kept beside handing the message on.
+func TestAReplyThatOnAbsentKeepsIsNotReused(t *testing.T) {
+	forms(t, func(t *testing.T, sys *actor.System) {
+		var kept []*actor.Promise
+		echo := actor.PropsFunc(func(ctx *actor.Context, msg any) error { ctx.Respond(msg); return nil })
+		other := spawn(t, sys, "other", echo)
+		p := idle()
+		p.OnAbsent = func(_ string, m actor.Message) bool {
+			kept = append(kept, m.Reply)
+			return other.Post(m) == nil
+		}
+		x, err := spawn(t, sys, "pod", p).Spawn("x", echo)
+		require.NoError(t, err)
+		x.Stop()
+		awaitStop(t, x)
+		slow := spawn(t, sys, "slow", actor.PropsFunc(func(ctx *actor.Context, msg any) error {
+			for _, p := range kept {
+				p.Complete("stale")
+			}
+			ctx.Respond(msg)
+			return nil
+		}))
+		for range 20 {
+			require.Equal(t, "claimed", ask(t, x, "claimed"))
+			require.Equal(t, "fresh", ask(t, slow, "fresh"))
+		}
+	})
+}
+
 func TestOnReplyIsCalledOnce(t *testing.T) {
 	sys, exec := seededSystem(t, 1)
 	var got []any

@@ -30,7 +30,6 @@ const (
 	didDefer
 	didForward
 	didStash
-	didExpose // the message, and so its Reply, got into the handler's hands
 )
 
 func (c *Context) begin(m Message) {
@@ -72,7 +71,7 @@ func (c *Context) Sender() *Ref {
 // should take it with Defer instead.
 func (c *Context) Message() Message {
 	c.must()
-	c.did |= didExpose
+	c.msg.Reply.pin()
 	return c.msg
 }
 
@@ -140,6 +139,7 @@ func (c *Context) Forward(to Target) error {
 			return err
 		}
 	} else {
+		c.msg.Reply.pin()
 		if err := to.Post(c.msg); err != nil {
 			return err
 		}
@@ -157,6 +157,7 @@ func (c *Context) Defer() *Promise {
 		return nil
 	}
 	c.did |= didDefer
+	c.msg.Reply.pin()
 	return c.msg.Reply
 }
 

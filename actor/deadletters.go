@@ -91,6 +91,7 @@ func (d *DeadLetters) Publish(z ZombieMsg) {
 // deadLetter publishes m and ends its ask.
 func (s *System) deadLetter(to string, m Message, reason error) {
 	if m.Reply != nil {
+		m.Reply.pin()
 		m.Reply.resolve(nil, fmt.Errorf("%s: %w", to, reason))
 	}
 	s.letters.Publish(ZombieMsg{To: to, Message: m, Reason: reason})
@@ -107,7 +108,7 @@ func (r *Ref) absent(m Message) {
 		}
 		return
 	case *timer:
-		if p.owner == r || !p.take() {
+		if !p.take() { // as an own one was, with the actor's timers
 			return
 		}
 		m.Payload = p.msg
@@ -135,6 +136,7 @@ func (r *Ref) offer(name string, m Message) (took bool) {
 	if r.props.OnAbsent == nil {
 		return false
 	}
+	m.Reply.pin()
 	err := protect(func() error { took = r.props.OnAbsent(name, m); return nil })
 	if err != nil {
 		r.sys.log.Error("OnAbsent panicked", "actor", r.Path(), "child", name, "err", err)

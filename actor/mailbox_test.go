@@ -79,6 +79,7 @@ func TestAFullMailboxTakesPoisonTerminatedAndTimers(t *testing.T) {
 		a := &holder{f: func(ctx *actor.Context, msg any) error {
 			if msg == "begin" {
 				ctx.Watch(other)
+				require.NoError(t, ctx.Tell(ctx.Self(), "fills"))
 				ctx.ScheduleOnce(time.Millisecond, ctx.Self(), "tick")
 				ctx.Hold()
 				held <- struct{}{}
@@ -95,8 +96,7 @@ func TestAFullMailboxTakesPoisonTerminatedAndTimers(t *testing.T) {
 			Mailbox: actor.Mailbox{Capacity: 1, Policy: actor.Fail},
 		})
 		require.NoError(t, r.Tell("begin"))
-		until(t, sys, func() bool { return r.MailboxLen() == 0 && len(held) == 1 })
-		require.NoError(t, r.Tell("fills"))
+		until(t, sys, func() bool { return len(held) == 1 })
 		require.ErrorIs(t, r.Tell("too much"), actor.ErrMailboxFull)
 		other.Stop()
 		awaitStop(t, other)

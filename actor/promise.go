@@ -26,8 +26,8 @@ type Promise struct {
 	err   error
 
 	// holders counts who still reaches a pooled cell: the asker, and the
-	// message while only the runtime holds it. A cell whose message got into
-	// other hands is never counted down to zero, so it is never recycled.
+	// message while only the runtime holds it. A cell that got into other hands
+	// is pinned: it is never counted down to zero, and so never recycled.
 	holders atomic.Int32
 	pooled  bool
 }
@@ -173,6 +173,15 @@ func (s *System) borrow() *Promise {
 func (p *Promise) release() {
 	if p.pooled && p.holders.Add(-1) == 0 {
 		p.sys.recycle(p)
+	}
+}
+
+const pinned = 1 << 24
+
+// pin keeps the cell from being recycled, because user code holds it.
+func (p *Promise) pin() {
+	if p != nil && p.pooled && p.holders.Load() < pinned/2 {
+		p.holders.Add(pinned)
 	}
 }
 

@@ -189,7 +189,7 @@ func (r *Ref) settle(err error) {
 	case c.did&(didAnswer|didDefer|didForward|didStash) == 0:
 		p.resolve(nil, fmt.Errorf("%s on %T: %w", r.Path(), c.msg.Payload, ErrNoReply))
 	}
-	if c.did&(didDefer|didForward|didStash|didExpose) == 0 {
+	if c.did&(didForward|didStash) == 0 {
 		p.release()
 	}
 }
