@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -321,6 +322,9 @@ func TestAFileThatWasCutShortIsRefused(t *testing.T) {
 		for _, noVerify := range []bool{false, true} {
 			_, err := Open(bad, Config{NoVerify: noVerify})
 			require.ErrorIs(t, err, ErrDamaged, "%d bytes", size)
+			if size >= 2*testPage {
+				require.ErrorContains(t, err, "cut short")
+			}
 			require.ErrorContains(t, err, bad)
 		}
 	}
@@ -340,5 +344,87 @@ func TestADamagedMetaPageIsPassedOverOnDemandAlone(t *testing.T) {
 		s := mustOpen(t, bad, Config{NoVerify: true})
 		require.Equal(t, "A", state(t, s, rooms("a")))
 		require.NoError(t, s.Close())
+	}
+}
+
+// TestEachCheckOfAPage spoils one thing at a time, which noise does not.
+func TestEachCheckOfAPage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	fill(t, path)
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	m, _, err := readMetas(bytes.NewReader(b), path)
+	require.NoError(t, err)
+	free := m.freelist * testPage
+	var leaf, branch uint64 // a page of each kind that is in use
+	used := map[uint64]bool{}
+	for page := uint64(2); page < m.pages; page++ {
+		used[page] = true
+	}
+	for i := range uint64(parseHeader(b[free:]).count) {
+		delete(used, order.Uint64(b[free+headerSize+8*i:]))
+	}
+	for page := range used {
+		switch h := parseHeader(b[page*testPage:]); {
+		case h.id == page && h.flags == leafFlag && h.count > 3 && h.overflow == 0:
+			leaf = page * testPage
+		case h.id == page && h.flags == branchFlag:
+			branch = page * testPage
+		}
+	}
+	require.NotZero(t, leaf)
+	require.NotZero(t, branch)
+	put16 := func(at uint64, v uint16) func(b []byte) { return func(b []byte) { order.PutUint16(b[at:], v) } }
+	put32 := func(at uint64, v uint32) func(b []byte) { return func(b []byte) { order.PutUint32(b[at:], v) } }
+	put64 := func(at uint64, v uint64) func(b []byte) { return func(b []byte) { order.PutUint64(b[at:], v) } }
+	element := func(page, i uint64) uint64 { return page + headerSize + i*elementSize }
+
+	for what, test := range map[string]struct {
+		spoil func(b []byte)
+		says  string
+	}{
+		"a page in use is listed as free":      {put64(free+headerSize, leaf/testPage), "two places"},
+		"a page is listed as free twice":       {put64(free+headerSize, order.Uint64(b[free+headerSize+8:])), "two places"},
+		"a free page beyond the end":           {put64(free+headerSize, m.pages), "not all within"},
+		"the free list is larger than its run": {put16(free+10, 5000), "has room for"},
+		"the free list is huge": {func(b []byte) {
+			order.PutUint16(b[free+10:], freeMany)
+			order.PutUint64(b[free+headerSize:], 1<<60)
+		}, "has room for"},
+		"a run goes beyond the end":   {put32(leaf+12, 1<<20), "not all within"},
+		"a branch has a child twice":  {put64(element(branch, 1)+8, order.Uint64(b[element(branch, 0)+8:])), "two places"},
+		"a branch refers to a meta":   {put64(element(branch, 0)+8, 1), "referred to but not within"},
+		"a branch refers to nowhere":  {put64(element(branch, 0)+8, 1<<50), "referred to but not within"},
+		"a branch refers to itself":   {put64(element(branch, 0)+8, branch/testPage), "two places"},
+		"a branch without children":   {put16(branch+10, 0), "without children"},
+		"a branch's key is outside":   {put32(element(branch, 1), 5000), "not inside"},
+		"children change their place": {swap(element(branch, 0)+8, element(branch, 1)+8, 8), "out of order"},
+		"elements change their place": {func(b []byte) {
+			swap(element(leaf, 0), element(leaf, 1), elementSize)(b)
+			order.PutUint32(b[element(leaf, 0)+4:], order.Uint32(b[element(leaf, 0)+4:])+elementSize)
+			order.PutUint32(b[element(leaf, 1)+4:], order.Uint32(b[element(leaf, 1)+4:])-elementSize)
+		}, "out of order"},
+		"a leaf of too many elements": {put16(leaf+10, 300), "do not fit"},
+		"a key outside":               {put32(element(leaf, 1)+4, 5000), "not inside"},
+		"a key of no bytes":           {put32(element(leaf, 1)+8, 0), "not inside"},
+		"a value beyond the end":      {put32(element(leaf, 1)+12, 1<<16), "not inside"},
+		"a value cut short":           {put32(element(leaf, 1)+12, 2), "too short"},
+		"a bucket in a bucket":        {put32(element(leaf, 1), bucketElement), "not expected"},
+		"a page of another kind":      {put16(leaf+8, freeFlag), "not expected"},
+		"a page of two kinds":         {put16(leaf+8, leafFlag|branchFlag), "not expected"},
+	} {
+		bad := damagedCopy(t, path, 0, test.spoil)
+		_, err := Open(bad, Config{})
+		require.ErrorIs(t, err, ErrDamaged, what)
+		require.ErrorContains(t, err, test.says, what)
+	}
+}
+
+// swap exchanges two runs of n bytes.
+func swap(i, j, n uint64) func(b []byte) {
+	return func(b []byte) {
+		saved := bytes.Clone(b[i : i+n])
+		copy(b[i:i+n], b[j:j+n])
+		copy(b[j:j+n], saved)
 	}
 }

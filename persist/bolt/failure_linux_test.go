@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
@@ -104,6 +105,43 @@ func TestAFileTruncatedUnderTheStoreIsAnError(t *testing.T) {
 		require.Error(t, err)
 		require.NoError(t, s.Close())
 	}
+}
+
+func TestMetaPagesLostUnderTheStoreDoNotStopACommitInProgress(t *testing.T) {
+	s := tempStore(t)
+	mustCommit(t, s, create(rooms("a"), "A"))
+	tx, err := s.db.Begin(true)
+	require.NoError(t, err)
+	f, err := os.OpenFile(s.path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	lost := make([]byte, 2*testPage)
+	noise(lost, 1)
+	_, err = f.WriteAt(lost, 0)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+
+	loaded := make(chan error, 1)
+	go func() {
+		_, err := s.Load(ctx, rooms("a"))
+		loaded <- err
+	}()
+	require.Eventually(t, func() bool { // the load takes the store down, or has
+		if !s.mu.TryRLock() {
+			return true
+		}
+		defer s.mu.RUnlock()
+		return s.down != nil
+	}, 10*time.Second, time.Millisecond)
+	committed := make(chan error, 1)
+	go func() { committed <- guard(s.path, tx.Commit) }()
+	select {
+	case <-committed: // whatever its outcome
+	case <-time.After(10 * time.Second):
+		require.FailNow(t, "the commit waits for a lock that nobody will give back")
+	}
+	err = <-loaded
+	require.ErrorIs(t, err, persist.ErrUnavailable)
+	require.ErrorIs(t, err, ErrDamaged)
 }
 
 // overwrite puts noise on the page of a running store that holds a text.

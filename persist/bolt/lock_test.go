@@ -81,11 +81,16 @@ func TestAnotherProcessHoldsTheFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "holding\n", line)
 
+	before, err := os.Stat(path)
+	require.NoError(t, err)
 	begun := time.Now()
 	_, err = Open(path, Config{})
 	require.ErrorIs(t, err, ErrLocked)
 	require.ErrorContains(t, err, path)
 	require.Less(t, time.Since(begun), time.Second)
+	after, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, before.ModTime(), after.ModTime(), "nothing is written to a file that another process holds")
 
 	opened := make(chan error, 1)
 	go func() {

@@ -181,18 +181,25 @@ func TestReadsShowOnlyWhatIsDurable(t *testing.T) {
 	newest := s.durable.Load()
 	s.durable.Store(newest - 1) // as while the newest transaction is being synced
 	s.turn <- struct{}{}
+	released := false
+	defer func() {
+		if !released {
+			s.release()
+		}
+	}()
 	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
 	_, err := s.Load(short, rooms("a"))
 	require.ErrorIs(t, err, persist.ErrUnavailable, "the read waits for the sync")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 
-	loaded := make(chan error)
+	loaded := make(chan error, 1)
 	go func() {
 		_, err := s.Load(ctx, rooms("a"))
 		loaded <- err
 	}()
 	s.durable.Store(newest)
+	released = true
 	s.release()
 	require.NoError(t, <-loaded)
 }
@@ -211,4 +218,20 @@ func TestPositionsAndKindsOfRowsOutliveReopening(t *testing.T) {
 	rows, err := s.Rows(ctx, "outbox", nil, 10)
 	require.NoError(t, err)
 	require.Empty(t, rows)
+}
+
+func TestACallWithNothingToApplyWritesNothing(t *testing.T) {
+	s := tempStore(t)
+	mustCommit(t, s, create(rooms("a"), "A"))
+	before := s.durable.Load()
+	o, err := s.Commit(ctx, []persist.Unit{create(rooms("a"), "again"), create(rooms("\x00"), "bad")})
+	require.NoError(t, err)
+	require.ErrorIs(t, o[0].Err, persist.ErrConflict)
+	require.ErrorIs(t, o[1].Err, persist.ErrInvalid)
+	n, err := s.Trim(ctx, 0, 10)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	var txid int
+	require.NoError(t, s.view(ctx, func(tx *bbolt.Tx) error { txid = tx.ID(); return nil }))
+	require.Equal(t, before, uint64(txid))
 }
