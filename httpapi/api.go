@@ -15,6 +15,7 @@ import (
 
 	"github.com/twinsrv/twinsrv/actor/patterns"
 	"github.com/twinsrv/twinsrv/pod"
+	"github.com/twinsrv/twinsrv/snapshot"
 )
 
 // Config tunes an API. The zero value works, for a server on a loopback
@@ -38,6 +39,7 @@ type Config struct {
 
 // API is the HTTP interface of a pod registry. It is safe for concurrent use.
 type API struct {
+	strict   snapshot.StrictJSON
 	pods     *pod.Pods
 	cfg      Config
 	log      *slog.Logger

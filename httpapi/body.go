@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -53,27 +51,15 @@ func (c *call) body(types ...string) ([]byte, error) {
 	return data, nil
 }
 
-// decode reads a JSON object into a struct, strictly: no unknown field, no key
-// twice, nothing behind it.
-func decode(data []byte, into any) error {
-	text, err := snapshot.CanonicalJSON(data)
-	if err != nil {
-		return fmt.Errorf("%w: %w", entity.ErrMalformed, err)
-	}
-	if text[0] != '{' {
-		return fmt.Errorf("%w: an object is needed", entity.ErrMalformed)
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	err = d.Decode(into)
-	var wrong *json.UnmarshalTypeError
+// decode reads a JSON object into a struct, strictly.
+func (a *API) decode(data []byte, into any) error {
+	err := a.strict.Decode(data, into)
+	var unknown *snapshot.UnknownFieldError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &wrong):
-		return fmt.Errorf("%w: field %q: a JSON %s is not a %s", entity.ErrMalformed, wrong.Field, wrong.Value, wrong.Type)
-	case strings.HasPrefix(err.Error(), "json: unknown field "):
-		return fmt.Errorf("%w: %s", entity.ErrUnknownField, strings.TrimPrefix(err.Error(), "json: unknown field "))
+	case errors.As(err, &unknown):
+		return fmt.Errorf("%w: %s", entity.ErrUnknownField, unknown.Path)
 	default:
 		return fmt.Errorf("%w: %w", entity.ErrMalformed, err)
 	}

@@ -71,7 +71,7 @@ func (c *call) askAck(p *pod.Pod, m *entity.Message, timeout time.Duration) (ent
 
 // acknowledge answers with an Ack and its ETag.
 func (c *call) acknowledge(status int, ack entity.Ack) error {
-	c.w.Header().Set("ETag", quoted(entity.ETag(ack)))
+	c.w.Header().Set("ETag", quoted(entity.ETag{Life: ack.Life, Revision: ack.Revision}))
 	return c.json(status, ack)
 }
 

@@ -84,7 +84,7 @@ func putPod(c *call) error {
 		return err
 	}
 	var def pod.Definition
-	if err := decode(data, &def); err != nil {
+	if err := c.api.decode(data, &def); err != nil {
 		return err
 	}
 	ctx, cancel := c.api.pods.System().WithTimeout(c.r.Context(), timeout)

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -36,7 +35,6 @@ type write struct {
 	cond    entity.Condition
 	timeout time.Duration
 	body    []byte
-	rounds  int
 }
 
 // readWrite reads a request that writes the state of a document.
@@ -67,60 +65,21 @@ func putState(c *call) error {
 	if err != nil {
 		return err
 	}
-	ack, created, err := c.replace(&w)
+	m, err := w.spec.Replace(w.body)
+	if err != nil {
+		return err
+	}
+	m.If = w.cond
+	ack, err := c.askAck(w.pod, m, w.timeout)
 	if err != nil {
 		return unmet(w.cond, err)
 	}
 	status := http.StatusOK
-	if created {
+	if ack.Created {
 		status = http.StatusCreated
 		c.w.Header().Set("Location", entityPath(c.pod, c.entity))
 	}
 	return c.acknowledge(status, ack)
-}
-
-// maxRounds is how often a PUT is tried while others create and delete the
-// entity just between two tries.
-const maxRounds = 16
-
-// replace sends the new state in a message that can either only create or only
-// replace, so that its success says which it was: the revision alone does not,
-// since an entity that was just created and one that was given the same state
-// again are both at revision 1.
-func (c *call) replace(w *write) (ack entity.Ack, created bool, err error) {
-	switch {
-	case w.cond.Absent:
-		ack, err = c.send(w, w.cond, false)
-		return ack, true, err
-	case w.cond.Exists || w.cond.Match != nil:
-		ack, err = c.send(w, w.cond, false)
-		return ack, false, err
-	}
-	_, err = w.pod.Get(c.r.Context(), c.entity)
-	for absent := errors.Is(err, entity.ErrNotFound); ; absent = !absent {
-		if absent {
-			only := w.cond
-			only.Absent = true
-			if ack, err = c.send(w, only, false); !errors.Is(err, entity.ErrStale) {
-				return ack, true, err
-			}
-		} else if ack, err = c.send(w, w.cond, true); !errors.Is(err, entity.ErrNotFound) {
-			return ack, false, err
-		}
-		if w.rounds++; w.rounds == maxRounds {
-			return ack, false, refuse(CodeConflict, "others keep creating and deleting the entity; nothing was changed, so try again")
-		}
-	}
-}
-
-// send sends the request's state once.
-func (c *call) send(w *write, cond entity.Condition, noCreate bool) (entity.Ack, error) {
-	m, err := w.spec.Replace(w.body)
-	if err != nil {
-		return entity.Ack{}, err
-	}
-	m.If, m.NoCreate = cond, noCreate
-	return c.askAck(w.pod, m, w.timeout)
 }
 
 func patchState(c *call) error {

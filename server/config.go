@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -43,6 +44,10 @@ type Config struct {
 	Logger *slog.Logger
 	// Ready, if set, is called once with the address that is served.
 	Ready func(addr net.Addr)
+	// Work, if set, is called once when everything is served, with a context that
+	// ends when the server is to end. An error of it ends the server with that
+	// error; nil lets it serve on.
+	Work func(ctx context.Context, s *Server) error
 	// Drain bounds the end of Run: requests and entities that are not finished
 	// by then are given up. 0 means DefaultDrain.
 	Drain time.Duration

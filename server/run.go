@@ -46,13 +46,9 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 	if s.cfg.Ready != nil {
 		s.cfg.Ready(l.Addr())
 	}
-	var failed error
-	select {
-	case <-ctx.Done():
-		s.cfg.Logger.Info("stopping", "within", s.cfg.Drain)
-	case err := <-ended:
-		failed = fmt.Errorf("serve: %w", err)
-	}
+	worked, stopWork := s.work(ctx)
+	failed := wait(ctx, s.cfg, ended, worked)
+	stopWork()
 	if err := s.end(web); err != nil {
 		return errors.Join(failed, err)
 	}
@@ -60,6 +56,46 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 		s.cfg.Logger.Info("stopped")
 	}
 	return failed
+}
+
+// wait returns when ctx ends, or with what ended the serving or the work.
+func wait(ctx context.Context, cfg Config, ended, worked <-chan error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			cfg.Logger.Info("stopping", "within", cfg.Drain)
+			return nil
+		case err := <-ended:
+			return fmt.Errorf("serve: %w", err)
+		case err := <-worked:
+			if err != nil {
+				return err
+			}
+			worked = nil
+		}
+	}
+}
+
+// work starts cfg.Work. stop ends it and waits for it, no longer than a drain.
+func (s *Server) work(ctx context.Context) (worked chan error, stop func()) {
+	worked = make(chan error, 1)
+	if s.cfg.Work == nil {
+		return worked, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		worked <- s.cfg.Work(ctx, s)
+	}()
+	return worked, func() {
+		cancel()
+		select {
+		case <-ended:
+		case <-time.After(s.cfg.Drain):
+			s.cfg.Logger.Warn("the work did not end in time and is left behind")
+		}
+	}
 }
 
 // end lets requests finish in the first half of the time there is, and the

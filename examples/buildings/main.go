@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -28,7 +29,8 @@ type options struct {
 	Weather  string `placeholder:"FILE" help:"Feed the readings of this CSV file to those of the buildings whose column newweatherfilename names it."`
 	Exit     bool   `help:"End when everything is fed, in place of serving on."`
 	Data     string `default:"./buildings-data" env:"TWINSRV_DATA" placeholder:"DIR" help:"Folder that holds the store; made if it is missing (${default})."`
-	Listen   string `default:"${listen}" env:"TWINSRV_LISTEN" placeholder:"ADDR" help:"Loopback address to serve on; port 0 picks a free one (${default})."`
+	Listen   string `default:"${listen}" env:"TWINSRV_LISTEN" placeholder:"ADDR" help:"Address to serve on; port 0 picks a free one (${default})."`
+	Insecure bool   `help:"Allow addresses other than loopback. There is no authentication: whoever reaches the address may do everything."`
 }
 
 func main() {
@@ -56,7 +58,29 @@ func run(ctx context.Context, args []string, out io.Writer, terminal *os.File) e
 	if err != nil {
 		return err
 	}
-	return serve(ctx, o, slog.New(slog.NewTextHandler(terminal, nil)), out, work)
+	return o.serve(ctx, slog.New(slog.NewTextHandler(terminal, nil)), out, work)
+}
+
+// serve runs the server with the three pods and, beside it, the work; then it
+// serves on until ctx ends, unless it is to exit.
+func (o options) serve(ctx context.Context, log *slog.Logger, out io.Writer, work func(context.Context, pods) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return server.Run(ctx, server.Config{
+		Data: o.Data, Listen: o.Listen, Insecure: o.Insecure, Definitions: definitions, Logger: log,
+		Ready: func(addr net.Addr) { _, _ = fmt.Fprintf(out, "serving %s on http://%s\n", o.Data, addr) },
+		Work: func(ctx context.Context, s *server.Server) error {
+			h, err := findPods(s.Pods())
+			if err != nil {
+				return err
+			}
+			if err := work(ctx, h); err != nil || !o.Exit {
+				return err
+			}
+			cancel()
+			return nil
+		},
+	})
 }
 
 // work returns what is to be done once the pods run. It reads and checks the
