@@ -60,10 +60,7 @@ func TestFailMailboxRefusesWhatIsTooMuch(t *testing.T) {
 		require.ErrorIs(t, err, actor.ErrMailboxFull)
 		require.Equal(t, 3, r.MailboxLen())
 
-		watched := spawn(t, sys, "b", recorderProps(nil))
 		r.TellSystem("hello")
-		watched.Stop()
-		awaitStop(t, watched)
 		r.TellSystem("resume")
 		until(t, sys, func() bool { return r.MailboxLen() == 0 })
 		require.Equal(t, []any{"system hello", 0, 1, 2}, ask(t, r, "?"))

@@ -1,0 +1,89 @@
+package actor
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFifoKeepsOrderAcrossGrowth(t *testing.T) {
+	var q fifo
+	refs := make([]*Ref, 1000)
+	for i := range refs {
+		refs[i] = &Ref{}
+	}
+	in, out := 0, 0
+	for in < len(refs) {
+		for range 7 {
+			if in < len(refs) {
+				q.push(refs[in])
+				in++
+			}
+		}
+		for range 3 {
+			require.Same(t, refs[out], q.pop())
+			out++
+		}
+	}
+	for r := q.pop(); r != nil; r = q.pop() {
+		require.Same(t, refs[out], r)
+		out++
+	}
+	require.Equal(t, len(refs), out)
+}
+
+// A ring overflows to the global queue and is stolen from, and nothing gets
+// lost or doubled.
+func TestRingOverflowAndStealing(t *testing.T) {
+	d := &dispatcher{base: 2}
+	a, b := &worker{d: d}, &worker{d: d}
+	d.workers.Store(&[]*worker{a, b})
+	d.monitor.init(d)
+	seen := map[*Ref]int{}
+	const n = 3*ringSize + 7
+	for range n {
+		a.queue(&Ref{})
+	}
+	for {
+		r := b.local()
+		if r == nil {
+			r = b.steal()
+		}
+		if r == nil {
+			r = d.fetch(b, true)
+		}
+		if r == nil {
+			break
+		}
+		seen[r]++
+	}
+	require.Len(t, seen, n)
+	next := &Ref{}
+	a.Wake(Task{next})
+	require.Nil(t, b.steal(), "the next slot of a worker that moves is not stolen")
+	a.stuck.Store(true)
+	require.Same(t, next, b.steal())
+}
+
+// What a worker's own handlers wake again and again goes before the ring and
+// the global queue only so often.
+func TestAWorkerLooksBeyondItsNextSlot(t *testing.T) {
+	d := &dispatcher{base: 1}
+	w := &worker{d: d}
+	d.workers.Store(&[]*worker{w})
+	d.monitor.init(d)
+	busy, ringed, global := &Ref{}, &Ref{}, &Ref{}
+	turnsUntil := func(want *Ref) int {
+		for n := 1; ; n++ {
+			w.Wake(Task{busy})
+			if r := w.find(); r == want {
+				return n
+			}
+			require.Less(t, n, 1000)
+		}
+	}
+	w.queue(ringed)
+	require.LessOrEqual(t, turnsUntil(ringed), nextRuns+2)
+	d.Schedule(Task{global})
+	require.LessOrEqual(t, turnsUntil(global), lookAfter)
+}
