@@ -65,6 +65,7 @@ type activation struct {
 	barrier  func(*actor.Context) // runs once nothing is in flight
 	async    flusher
 	self     *actor.Ref
+	asked    *actor.Promise // of the message in progress
 }
 
 // Receive handles one user message; it comes only while nothing holds the
@@ -73,6 +74,7 @@ func (a *activation) Receive(ctx *actor.Context, msg any) error {
 	a.host.Used()
 	m, err := a.bind(msg)
 	reply := ctx.Defer()
+	a.asked = reply
 	switch {
 	case err != nil:
 		a.refuse(ctx, msg, reply, err)
@@ -90,6 +92,7 @@ func (a *activation) Receive(ctx *actor.Context, msg any) error {
 	default:
 		a.turn(ctx, m, reply)
 	}
+	a.asked = nil
 	a.leaveIfAbsent(ctx)
 	return nil
 }
@@ -110,21 +113,41 @@ func (a *activation) PreStart(ctx *actor.Context) error {
 	return nil
 }
 
-// PostStop answers whoever still waits. What was in flight may or may not
-// become durable.
+// PostStop answers whoever still waits.
 func (a *activation) PostStop(ctx *actor.Context) {
+	a.abandon(ctx)
+	a.host.Gone(a.inFlight > 0)
+}
+
+// PreRestart answers whoever still waits. The actor that follows reads the
+// store.
+func (a *activation) PreRestart(ctx *actor.Context, _ error, _ any) {
+	a.abandon(ctx)
+}
+
+// abandon ends an activation that did not retire. What it has in flight may or
+// may not become durable.
+func (a *activation) abandon(ctx *actor.Context) {
 	a.async.cancel()
+	if a.inFlight > 0 {
+		a.host.SetView(nil) // the store alone knows what becomes of it
+	}
 	a.queue.failAll(ctx, a, nil, fmt.Errorf("%s: %w: the entity was stopped before its commit was answered", a.key, persist.ErrUnknown))
 	if a.creating != nil {
 		a.refuse(ctx, a.creating.message, a.creating.reply, fmt.Errorf("%s: %w", a.key, actor.ErrStopped))
 		a.creating = nil
 	}
-	a.host.Gone()
+	if a.asked != nil { // its handler neither returned nor panicked
+		a.asked.Fail(fmt.Errorf("%s: %w", a.key, actor.ErrStopped))
+	}
 }
 
 // The messages that an activation's own work sends it, ahead of the mailbox.
+// They say whose they are, since a restarted actor still gets those of the
+// activation before it.
 type (
 	loaded struct {
+		by      *activation
 		record  snapshot.Record
 		state   any
 		enc     []byte
@@ -132,10 +155,14 @@ type (
 		err     error
 	}
 	initialised struct {
+		by    *activation
 		state any
 		err   error
 	}
-	settled   []persist.Result
+	settled struct {
+		by      *activation
+		results []persist.Result
+	}
 	flushDue  struct{ timer *flushTimer }
 	sweepOver struct{}
 )
@@ -148,15 +175,23 @@ func Sweep() any { return sweepOver{} }
 func (a *activation) ReceiveSystem(ctx *actor.Context, msg any) error {
 	switch m := msg.(type) {
 	case loaded:
-		a.recovered(ctx, m)
+		if m.by == a {
+			a.recovered(ctx, m)
+		}
 	case initialised:
-		a.initialised(ctx, m)
+		if m.by == a {
+			a.initialised(ctx, m)
+		}
 	case settled:
-		a.settle(ctx, m)
+		if m.by == a {
+			a.settle(ctx, m.results)
+		}
 	case flushDue:
 		a.flushDue(ctx, m)
 	case flushHead:
-		a.flushHead(ctx, m)
+		if m.by == a {
+			a.flushHead(ctx, m)
+		}
 	case sweepOver:
 		a.leaveIfIdle(ctx)
 	}
@@ -186,7 +221,7 @@ func (a *activation) unhold(ctx *actor.Context, h hold) {
 func (a *activation) submit(u persist.Unit, tag any) {
 	if a.lane == nil {
 		self := a.self
-		a.lane = a.host.Committer().Lane(func(r []persist.Result) { self.TellSystem(settled(r)) })
+		a.lane = a.host.Committer().Lane(func(r []persist.Result) { self.TellSystem(settled{by: a, results: r}) })
 	}
 	a.inFlight++
 	a.lane.Submit(u, tag)

@@ -44,6 +44,7 @@ type flushTimer struct{ t actor.Timer }
 
 // flushHead brings what the store holds after a write whose outcome is unknown.
 type flushHead struct {
+	by     *activation
 	record snapshot.Record
 	err    error
 }
@@ -128,7 +129,7 @@ func (a *activation) flushDue(ctx *actor.Context, m flushDue) {
 	f.timer = nil
 	if f.failing != nil {
 		store, key, self, stopped := a.host.Committer().Service(), a.key, a.self, ctx.Context()
-		ctx.System().Go(func() { self.TellSystem(readHead(stopped, store, key)) })
+		ctx.System().Go(func() { self.TellSystem(readHead(stopped, a, store, key)) })
 		return
 	}
 	if f.latest != nil {
@@ -136,9 +137,9 @@ func (a *activation) flushDue(ctx *actor.Context, m flushDue) {
 	}
 }
 
-func readHead(ctx context.Context, store persist.PersistenceService, key persist.Key) flushHead {
+func readHead(ctx context.Context, a *activation, store persist.PersistenceService, key persist.Key) flushHead {
 	r, err := store.Load(ctx, key)
-	return flushHead{record: r, err: err}
+	return flushHead{by: a, record: r, err: err}
 }
 
 // flushed takes the outcome of a write.

@@ -24,6 +24,10 @@ type Host interface {
 	Key() persist.Key
 	Spec() *Spec
 	Committer() *persist.Committer
+	// Succeeds reports whether an earlier activation of the name may still have
+	// units at the committer. Then its successor waits for their outcomes
+	// before it reads the store.
+	Succeeds() bool
 	// SetView publishes the acknowledged state; a record of revision 0 says
 	// that the entity is absent, nil that its state must be read from the
 	// store. Whoever gets a record must not change it.
@@ -34,8 +38,9 @@ type Host interface {
 	Published(persist.Change)
 	// Used notes that the entity handled a message.
 	Used()
-	// Gone says that the activation has ended and takes no more messages.
-	Gone()
+	// Gone says that the activation has ended and takes no more messages, and
+	// whether units of it may still be at the committer.
+	Gone(unsettled bool)
 }
 
 // Ref is an entity's address. It stays good whether the entity exists or not,

@@ -18,9 +18,19 @@ const InitTimeout = 30 * time.Second
 func (a *activation) load(ctx *actor.Context) {
 	a.phase = loading
 	a.hold(ctx, holdLoad)
-	store, spec, key, self := a.host.Committer().Service(), a.spec, a.key, a.self
-	stopped := ctx.Context()
-	ctx.System().Go(func() { self.TellSystem(read(stopped, store, spec, key)) })
+	committer, spec, key, self := a.host.Committer(), a.spec, a.key, a.self
+	stopped, succeeds := ctx.Context(), a.host.Succeeds()
+	ctx.System().Go(func() {
+		l := loaded{}
+		if succeeds {
+			l.err = committer.Settle(stopped)
+		}
+		if l.err == nil {
+			l = read(stopped, committer.Service(), spec, key)
+		}
+		l.by = a
+		self.TellSystem(l)
+	})
 }
 
 func read(ctx context.Context, store persist.PersistenceService, spec *Spec, key persist.Key) (l loaded) {
@@ -104,7 +114,9 @@ func (a *activation) startInit(ctx *actor.Context, m *Message, reply *actor.Prom
 	sys.Go(func() {
 		bounded, cancel := sys.WithTimeout(stopped, InitTimeout)
 		defer cancel()
-		self.TellSystem(runInit(bounded, init, name))
+		i := runInit(bounded, init, name)
+		i.by = a
+		self.TellSystem(i)
 	})
 }
 

@@ -51,19 +51,7 @@ func (a *activation) admit(m *Message) error {
 func (a *activation) run(ctx *actor.Context, m *Message, reply *actor.Promise) {
 	e := &entry{reply: reply, message: m, revision: a.head.revision, life: a.head.life}
 	c := &Context{a: a, actor: ctx, message: m}
-	v, err := a.invoke(c)
-	if err == nil {
-		err = c.err
-	}
-	if err == nil {
-		e.value, err = a.detach(m.handler, v)
-	}
-	var enc []byte
-	if err == nil && m.handler.kind != KindQuery {
-		if enc, err = a.model.encode(); err != nil {
-			err = fmt.Errorf("the state cannot be encoded: %w", err)
-		}
-	}
+	enc, err := a.compute(c, e)
 	if err != nil {
 		a.model.forget()
 		e.err = a.failure(m.handler.name, err)
@@ -77,13 +65,32 @@ func (a *activation) run(ctx *actor.Context, m *Message, reply *actor.Promise) {
 	a.push(ctx, e)
 }
 
-// invoke calls the message's handler and turns a panic into an error.
-func (a *activation) invoke(c *Context) (v any, err error) {
+// compute calls the handler and encodes what comes of it, and turns a panic of
+// the user's code, also of a type that marshals itself, into an error.
+func (a *activation) compute(c *Context, e *entry) (enc []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = panicked(p)
 		}
 	}()
+	v, err := a.invoke(c)
+	if err == nil {
+		err = c.err
+	}
+	if err == nil {
+		e.value, err = a.detach(c.message.handler, v)
+	}
+	if err != nil || c.message.handler.kind == KindQuery {
+		return nil, err
+	}
+	if enc, err = a.model.encode(); err != nil {
+		return nil, fmt.Errorf("the state cannot be encoded: %w", err)
+	}
+	return enc, nil
+}
+
+// invoke calls the message's handler.
+func (a *activation) invoke(c *Context) (any, error) {
 	m := c.message
 	msg, err := m.value(a.spec.codec)
 	if err != nil {
@@ -122,7 +129,12 @@ type encodedReply struct {
 	enc []byte
 }
 
-func (r encodedReply) value(c snapshot.Codec) (any, error) {
+func (r encodedReply) value(c snapshot.Codec) (decoded any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked(p)
+		}
+	}()
 	v := reflect.New(r.h.reply)
 	if err := c.Decode(r.enc, v.Interface()); err != nil {
 		return nil, fmt.Errorf("the reply to %q cannot be decoded: %w", r.h.name, err)

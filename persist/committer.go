@@ -64,9 +64,18 @@ type Committer struct {
 	closed  bool
 	down    error // why the store is being reopened; nil while it serves
 	idle    []*actor.Waiter
+	taken   uint64 // units that were ever queued
+	done    uint64 // of these, how many have their outcome
+	marks   []mark
 
 	last    uint64 // highest position seen; only the running job touches it
 	trimmed uint64 // position through which the journal was trimmed; likewise
+}
+
+// mark is somebody who waits until so many units have their outcome.
+type mark struct {
+	done   uint64
+	waiter *actor.Waiter
 }
 
 type pending struct {
@@ -95,6 +104,7 @@ func (c *Committer) Down() error {
 func (c *Committer) submit(p pending) {
 	c.mu.Lock()
 	c.queue = append(c.queue, p)
+	c.taken++
 	start := !c.running
 	c.running = true
 	c.mu.Unlock()
@@ -117,7 +127,34 @@ func (c *Committer) run() {
 			c.trim()
 		}
 		c.deliver(group)
+		c.account(len(group))
 	}
+}
+
+// account notes that n more units have their outcome.
+func (c *Committer) account(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done += uint64(n)
+	for len(c.marks) > 0 && c.marks[0].done <= c.done {
+		c.marks[0].waiter.Wake()
+		c.marks = c.marks[1:]
+	}
+}
+
+// Settle waits until every unit that was queued before the call has its
+// outcome, or until ctx ends. Whoever loads a key that somebody else may still
+// have units queued for calls it first.
+func (c *Committer) Settle(ctx context.Context) error {
+	c.mu.Lock()
+	if c.done == c.taken {
+		c.mu.Unlock()
+		return nil
+	}
+	m := mark{done: c.taken, waiter: c.sys.NewWaiter()}
+	c.marks = append(c.marks, m)
+	c.mu.Unlock()
+	return m.waiter.Wait(ctx)
 }
 
 // take removes the next group from the queue. It returns nil when the queue is

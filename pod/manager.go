@@ -55,7 +55,7 @@ func (m *PodManagerActor) Receive(ctx *actor.Context, msg any) error {
 	case sweepNow:
 		m.pod.sweepIdle()
 	default:
-		return fmt.Errorf("pod %s: its manager does not know %T", m.pod.name, msg)
+		ctx.Fail(fmt.Errorf("pod %s: its manager does not know %T; send CreateChild, or send to an entity", m.pod.name, msg))
 	}
 	return nil
 }

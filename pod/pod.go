@@ -131,7 +131,7 @@ func (p *Pod) post(name string, m actor.Message) error {
 	}
 	m.Payload = msg
 	for {
-		s, err := p.slots.ensure(name, func() (*slot, error) { return p.spawn(name, p.spec.Load()) })
+		s, err := p.slots.ensure(name, func(succeeds bool) (*slot, error) { return p.spawn(name, p.spec.Load(), succeeds) })
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func (p *Pod) post(name string, m actor.Message) error {
 // messages kept busy, until none is left or ctx ends.
 func (p *Pod) passivateAll(ctx context.Context) error {
 	for {
-		resident := p.resident(func(*slot) bool { return true })
+		resident := p.resident(func(s *slot) bool { return !s.ref.Stopped() })
 		if len(resident) == 0 {
 			return nil
 		}

@@ -25,6 +25,10 @@ type slot struct {
 	ref  *actor.Ref
 	view atomic.Pointer[snapshot.Record] // nil: read the store
 	used atomic.Bool                     // a message was handled since the last sweep
+
+	// An earlier activation of the name may have units at the committer: the
+	// slot follows on one, or its actor was restarted.
+	succeeds atomic.Bool
 }
 
 var _ entity.Host = (*slot)(nil)
@@ -34,13 +38,23 @@ func (s *slot) Spec() *entity.Spec         { return s.spec }
 func (s *slot) SetView(r *snapshot.Record) { s.view.Store(r) }
 func (s *slot) Quarantine(reason error)    { s.pod.quarantine(s.name, reason) }
 func (s *slot) Published(c persist.Change) { s.published(c) }
-func (s *slot) Gone()                      { s.pod.slots.remove(s) }
 func (s *slot) Used()                      { s.markUsed() }
 func (s *slot) markUsed() {
 	if !s.used.Load() {
 		s.used.Store(true)
 	}
 }
+
+// Gone frees the name. A slot that leaves units behind keeps its place, so that
+// the next one of the name knows.
+func (s *slot) Gone(unsettled bool) {
+	if !unsettled {
+		s.pod.slots.remove(s)
+	}
+}
+
+// Succeeds reports whether the activation that begins is not the name's first.
+func (s *slot) Succeeds() bool { return s.succeeds.Swap(true) }
 
 const shards = 32
 
@@ -69,8 +83,9 @@ func (t *slots) get(name string) *slot {
 	return sh.m[name]
 }
 
-// ensure returns the live slot of a name, made by spawn if there is none.
-func (t *slots) ensure(name string, spawn func() (*slot, error)) (*slot, error) {
+// ensure returns the live slot of a name, made by spawn if there is none; spawn
+// is told whether the new slot follows on one that is ending.
+func (t *slots) ensure(name string, spawn func(succeeds bool) (*slot, error)) (*slot, error) {
 	if s := t.get(name); s != nil && !s.ref.Stopped() {
 		return s, nil
 	}
@@ -80,7 +95,7 @@ func (t *slots) ensure(name string, spawn func() (*slot, error)) (*slot, error) 
 	if s := sh.m[name]; s != nil && !s.ref.Stopped() {
 		return s, nil
 	}
-	s, err := spawn()
+	s, err := spawn(sh.m[name] != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +129,9 @@ func (t *slots) all(want func(*slot) bool) []*slot {
 }
 
 // spawn makes the slot of a name, whose actor starts by reading the store.
-func (p *Pod) spawn(name string, spec *entity.Spec) (*slot, error) {
+func (p *Pod) spawn(name string, spec *entity.Spec, succeeds bool) (*slot, error) {
 	s := &slot{Pods: p.pods, pod: p, name: name, spec: spec}
+	s.succeeds.Store(succeeds)
 	ref, created, err := p.manager.EnsureChild(name, func() actor.Props {
 		return actor.Props{
 			New:     func() actor.Actor { return entity.NewActor(s) },
