@@ -50,5 +50,5 @@ func ExampleType() {
 	// Output:
 	// balance query false
 	// deposit on true
-	// message "deposit" of pod accounts: unknown field: "euros"
+	// message "deposit" of pod accounts: unknown field: .euros
 }
