@@ -44,6 +44,8 @@ func (p *Pod) start() error {
 	manager, err := p.pods.root.Spawn(p.name, actor.Props{
 		New:      func() actor.Actor { return &PodManagerActor{pod: p} },
 		OnAbsent: p.claim,
+		// An entity that keeps failing outside its handlers harms itself alone.
+		Supervisor: &actor.Strategy{MaxRestarts: -1},
 	})
 	if err != nil {
 		return fmt.Errorf("start pod %s: %w", p.name, err)

@@ -70,7 +70,10 @@ func Open(sys *actor.System, store persist.PersistenceService, cfg Config) (*Pod
 		sys: sys, committer: persist.NewCommitter(sys, store, cfg.Committer), cfg: cfg.withDefaults(),
 		pods: make(map[string]*Pod),
 	}
-	root, err := sys.Spawn("pods", actor.PropsFunc(func(*actor.Context, any) error { return nil }))
+	// A restart of a pod's manager would stop all its entities.
+	props := actor.PropsFunc(func(*actor.Context, any) error { return nil })
+	props.Supervisor = &actor.Strategy{Decide: func(error) actor.Directive { return actor.Resume }}
+	root, err := sys.Spawn("pods", props)
 	if err != nil {
 		return nil, fmt.Errorf("open the pods: %w", err)
 	}
@@ -198,8 +201,18 @@ func (p *Pods) published(c persist.Change) {
 	watchers := p.watchers
 	p.mu.RUnlock()
 	for _, w := range watchers {
-		w.f(c)
+		p.tellWatcher(w, c)
 	}
+}
+
+// tellWatcher keeps a watcher that panics from harming the entity.
+func (p *Pods) tellWatcher(w *watcher, c persist.Change) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.sys.Logger().Error("a watcher of changes panicked", "entity", c.Key.String(), "panic", r)
+		}
+	}()
+	w.f(c)
 }
 
 // Close refuses further messages from outside, lets the entities finish and
