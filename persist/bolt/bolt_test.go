@@ -28,9 +28,17 @@ var ctx = context.Background()
 
 func TestConforms(t *testing.T) {
 	t.Parallel()
+	conform(t, Config{MaxRecord: 2 << 20})
+}
+
+func TestConformsWithShortTails(t *testing.T) {
+	t.Parallel()
+	conform(t, Config{MaxRecord: 2 << 20, tail: 2})
+}
+
+func conform(t *testing.T, cfg Config) {
 	persisttest.Run(t, func(t *testing.T) persisttest.Fixture {
 		path := filepath.Join(t.TempDir(), "test.db")
-		cfg := Config{MaxRecord: 2 << 20}
 		return persisttest.Fixture{
 			Store:     mustOpen(t, path, cfg),
 			Reopen:    func(t *testing.T) persist.PersistenceService { return mustOpen(t, path, cfg) },

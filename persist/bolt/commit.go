@@ -52,13 +52,14 @@ type commit struct {
 	created  map[persist.Key]uint64 // lives that began in this call
 	kinds    map[string]struct{}    // kinds of rows that are new to the file
 
-	records, log, changes, rows, meta *bbolt.Bucket
+	records, log, tails, changes, rows, meta *bbolt.Bucket
 }
 
 func (c *commit) run(tx *bbolt.Tx, units []persist.Unit) error {
 	c.records = tx.Bucket([]byte(recordsBucket))
 	c.log = tx.Bucket([]byte(logBucket))
 	c.log.FillPercent = logFill
+	c.tails = tx.Bucket([]byte(tailsBucket))
 	c.changes = tx.Bucket([]byte(changesBucket))
 	c.rows = tx.Bucket([]byte(rowsBucket))
 	c.meta = tx.Bucket([]byte(metaBucket))
@@ -197,47 +198,11 @@ func (c *commit) putState(u *persist.Unit, life uint64) error {
 }
 
 func (c *commit) putChange(change *persist.Change) error {
-	p := positionKey(change.Position)
-	if err := c.log.Put(p, sealChange(p, change)); err != nil {
+	if err := c.note(change); err != nil {
 		return err
 	}
-	k := changeKey(changesPrefix(change.Key), change.Life, change.Revision)
-	return c.changes.Put(k, seal(changesBucket, k, 0, change.Position))
-}
-
-// lastChange returns the life that a forced deletion ends, and that life's last
-// revision in the journal, 0 if there is none. An unreadable record's life is
-// the unit's, or else the journal's, or else a new one.
-func (c *commit) lastChange(u *persist.Unit, b stored) (life, revision uint64, err error) {
-	prefix := changesPrefix(u.Key)
-	life = b.life
-	if !b.readable {
-		life = u.Life
-	}
-	end := life
-	if end == 0 {
-		end = ^uint64(0)
-	}
-	cursor := c.changes.Cursor()
-	k, _ := cursor.Seek(changeKey(prefix, end, ^uint64(0)))
-	if k == nil {
-		k, _ = cursor.Last()
-	} else if !bytes.HasPrefix(k, changeKey(prefix, end, ^uint64(0))) {
-		k, _ = cursor.Prev()
-	}
-	if bytes.HasPrefix(k, prefix) {
-		l, r, err := parseChangeKey(prefix, k)
-		if err != nil {
-			return 0, 0, err
-		}
-		if life == 0 || life == l {
-			return l, r, nil
-		}
-	}
-	if life == 0 {
-		life = c.next
-	}
-	return life, 0, nil
+	p := positionKey(change.Position)
+	return c.log.Put(p, sealChange(p, change))
 }
 
 func (c *commit) putRow(key persist.Key, r *persist.RowOp) error {
@@ -306,6 +271,7 @@ func (s *Store) Trim(ctx context.Context, through uint64, limit int) (int, error
 func trim(tx *bbolt.Tx, through uint64, limit int) (int, error) {
 	log, changes := tx.Bucket([]byte(logBucket)), tx.Bucket([]byte(changesBucket))
 	var positions, entries [][]byte
+	keys := map[persist.Key]struct{}{}
 	cursor := log.Cursor()
 	for k, v := cursor.First(); k != nil && len(positions) < limit; k, v = cursor.Next() {
 		if binary.BigEndian.Uint64(k) > through {
@@ -316,11 +282,13 @@ func trim(tx *bbolt.Tx, through uint64, limit int) (int, error) {
 		// over entries of what was trimmed.
 		if change, err := readChange(k, v); err == nil {
 			entries = append(entries, changeKey(changesPrefix(change.Key), change.Life, change.Revision))
+			keys[change.Key] = struct{}{}
 		}
 	}
 	if len(positions) == 0 {
 		return 0, errNothing
 	}
+	last := binary.BigEndian.Uint64(positions[len(positions)-1])
 	for _, k := range entries {
 		if err := changes.Delete(k); err != nil {
 			return 0, err
@@ -331,5 +299,5 @@ func trim(tx *bbolt.Tx, through uint64, limit int) (int, error) {
 			return 0, err
 		}
 	}
-	return len(positions), nil
+	return len(positions), dropTails(tx.Bucket([]byte(tailsBucket)), keys, last)
 }

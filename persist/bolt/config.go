@@ -19,11 +19,16 @@ type Config struct {
 	// damaged meta page is passed over in favour of the other, which may lack
 	// the last commit.
 	NoVerify bool
+
+	tail int // entries in an entity's tail; tests make it small
 }
 
 func (c Config) withDefaults() Config {
 	if c.MaxRecord <= 0 {
 		c.MaxRecord = 16 << 20
+	}
+	if c.tail <= 0 {
+		c.tail = tailLength
 	}
 	return c
 }

@@ -16,6 +16,7 @@ import (
 //	records  pod 0 name             → life, revision; the record's envelope
 //	log      position               → the whole change
 //	changes  pod 0 name 0 life rev  → position
+//	tails    pod 0 name             → life; the newest entries for changes
 //	rows     kind 0 pod 0 name 0 id → the row's value
 //	meta     a word                 → a number, or nothing
 //
@@ -28,9 +29,15 @@ const (
 	recordsBucket = "records"
 	logBucket     = "log"
 	changesBucket = "changes"
+	tailsBucket   = "tails"
 	rowsBucket    = "rows"
 	metaBucket    = "meta"
 )
+
+// buckets lists them all.
+func buckets() []string {
+	return []string{recordsBucket, logBucket, changesBucket, tailsBucket, rowsBucket, metaBucket}
+}
 
 const (
 	formatVersion = 1
@@ -48,7 +55,7 @@ func headSize(bucket string) (int, bool) {
 	switch bucket {
 	case recordsBucket:
 		return 16, true
-	case changesBucket, metaBucket:
+	case changesBucket, tailsBucket, metaBucket:
 		return 8, true
 	case logBucket, rowsBucket:
 		return 0, true
@@ -59,10 +66,10 @@ func headSize(bucket string) (int, bool) {
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // sum returns the seal of a key and a value's head in a bucket. Names of buckets
-// differ in their first letter, with which the sum starts.
+// differ in their third letter, with which the sum starts.
 func sum(bucket string, key, head []byte) uint32 {
 	t := castagnoli()
-	return crc32.Update(crc32.Update(uint32(bucket[0]), t, key), t, head)
+	return crc32.Update(crc32.Update(uint32(bucket[2]), t, key), t, head)
 }
 
 // seal starts a value: room for size more bytes behind seal and head.

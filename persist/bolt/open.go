@@ -171,7 +171,7 @@ func (o *opened) load(tx *bbolt.Tx) error {
 	} else if !ok || o.next == 0 {
 		return fmt.Errorf("%w: the next position is missing", ErrDamaged)
 	}
-	for _, name := range []string{recordsBucket, logBucket, changesBucket, rowsBucket} {
+	for _, name := range buckets() {
 		if tx.Bucket([]byte(name)) == nil {
 			return fmt.Errorf("%w: the bucket %q is missing", ErrDamaged, name)
 		}
@@ -191,7 +191,7 @@ func (o *opened) create(tx *bbolt.Tx) error {
 	if k, _ := tx.Cursor().First(); k != nil {
 		return fmt.Errorf("%w: it holds another program's bucket %q; use another file", ErrFormat, k)
 	}
-	for _, name := range []string{recordsBucket, logBucket, changesBucket, rowsBucket, metaBucket} {
+	for _, name := range buckets() {
 		if _, err := tx.CreateBucket([]byte(name)); err != nil {
 			return err
 		}

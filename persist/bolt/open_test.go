@@ -62,7 +62,7 @@ func TestAnotherProgramsFileIsRefused(t *testing.T) {
 }
 
 func TestAMissingBucketIsDamage(t *testing.T) {
-	for _, bucket := range []string{recordsBucket, logBucket, changesBucket, rowsBucket} {
+	for _, bucket := range []string{recordsBucket, logBucket, changesBucket, tailsBucket, rowsBucket} {
 		path := filepath.Join(t.TempDir(), "test.db")
 		require.NoError(t, mustOpen(t, path, Config{}).Close())
 		edit(t, path, func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(bucket)) })

@@ -32,9 +32,11 @@ func limitOr(limit int) int {
 }
 
 // scan calls fn for the entries of a bucket from the key seek on, in order,
-// until it returns false. It runs in several transactions: what is committed
-// meanwhile may be seen or not.
-func (s *Store) scan(ctx context.Context, bucket string, seek []byte, fn func(tx *bbolt.Tx, k, v []byte) (bool, error)) error {
+// until it returns false, and then, unless it is nil, last. It runs in several
+// transactions: what is committed meanwhile may be seen or not. last runs in
+// the transaction in which the walk ended.
+func (s *Store) scan(ctx context.Context, bucket string, seek []byte,
+	fn func(tx *bbolt.Tx, k, v []byte) (bool, error), last func(tx *bbolt.Tx) error) error {
 	for more := true; more; {
 		err := s.view(ctx, func(tx *bbolt.Tx) (err error) {
 			c := tx.Bucket([]byte(bucket)).Cursor()
@@ -45,13 +47,19 @@ func (s *Store) scan(ctx context.Context, bucket string, seek []byte, fn func(tx
 					seek = bytes.Clone(k)
 					return nil
 				}
-				if more, err = fn(tx, k, v); err != nil || !more {
+				if more, err = fn(tx, k, v); err != nil {
 					return err
+				}
+				if !more {
+					break
 				}
 				size += len(k) + len(v)
 				k, v = c.Next()
 			}
 			more = false
+			if last != nil {
+				return last(tx)
+			}
 			return nil
 		})
 		if err != nil {
@@ -115,7 +123,7 @@ func (s *Store) List(ctx context.Context, pod string, o persist.ListOptions) ([]
 		item.Record = r
 		items = append(items, item)
 		return len(items) < limit, nil
-	})
+	}, nil)
 	if err != nil {
 		return nil, unreadable("list of "+pod, err)
 	}
@@ -130,54 +138,71 @@ func (s *Store) Changes(ctx context.Context, key persist.Key, life, from uint64,
 	}
 	prefix := changesPrefix(key)
 	var changes []persist.Change
-	more := func(tx *bbolt.Tx, k, v []byte) (bool, error) {
+	add := func(tx *bbolt.Tx, position uint64) error {
+		c, ok, err := changeAt(tx, position)
+		if ok {
+			changes = append(changes, c)
+		}
+		return err
+	}
+	filed := func(tx *bbolt.Tx, k, v []byte) (bool, error) {
 		if !bytes.HasPrefix(k, prefix) || len(changes) >= limit {
 			return false, nil
 		}
 		l, revision, err := parseChangeKey(prefix, k)
-		if err != nil {
+		if err != nil || life != 0 && l != life {
 			return false, err
-		}
-		if life != 0 && l != life {
-			return false, nil
 		}
 		if revision < from {
 			return true, nil
 		}
-		c, ok, err := changeAt(tx, k, v)
-		if ok {
-			changes = append(changes, c)
+		head, _, err := unseal(changesBucket, k, v)
+		if err != nil {
+			return false, err
 		}
+		err = add(tx, binary.BigEndian.Uint64(head))
 		return len(changes) < limit, err
+	}
+	newest := func(tx *bbolt.Tx) error {
+		k := recordKey(key)
+		t, err := readTail(k, tx.Bucket([]byte(tailsBucket)).Get(k))
+		if err != nil || life != 0 && t.life != life {
+			return err
+		}
+		for _, e := range t.entries {
+			if e.revision < from || len(changes) >= limit {
+				continue
+			}
+			if err := add(tx, e.position); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	seek := prefix
 	if life != 0 {
 		seek = changeKey(prefix, life, from)
 	}
-	if err := s.scan(ctx, changesBucket, seek, more); err != nil {
+	if err := s.scan(ctx, changesBucket, seek, filed, newest); err != nil {
 		return nil, unreadable(fmt.Sprintf("changes of %s", key), err)
 	}
 	return changes, nil
 }
 
-// changeAt returns the change that an entry of the changes bucket refers to. It
-// is not ok when that was trimmed from the log.
-func changeAt(tx *bbolt.Tx, k, v []byte) (c persist.Change, ok bool, err error) {
-	head, _, err := unseal(changesBucket, k, v)
-	if err != nil {
-		return c, false, err
-	}
+// changeAt returns the change at a position that is filed under an entity. It
+// is not ok when it was trimmed from the log.
+func changeAt(tx *bbolt.Tx, position uint64) (c persist.Change, ok bool, err error) {
 	log := tx.Bucket([]byte(logBucket))
-	value := log.Get(head)
+	k := positionKey(position)
+	value := log.Get(k)
 	if value == nil {
-		if first, _ := log.Cursor().First(); first == nil || bytes.Compare(head, first) < 0 {
+		if first, _ := log.Cursor().First(); first == nil || bytes.Compare(k, first) < 0 {
 			return c, false, nil
 		}
-		return c, false, fmt.Errorf("the change at position %d is missing: %w", binary.BigEndian.Uint64(head), snapshot.ErrCorrupt)
+		return c, false, fmt.Errorf("the change at position %d is missing: %w", position, snapshot.ErrCorrupt)
 	}
-	c, err = readChange(head, value)
-	if err != nil {
-		return c, false, fmt.Errorf("position %d: %w", binary.BigEndian.Uint64(head), err)
+	if c, err = readChange(k, value); err != nil {
+		return c, false, fmt.Errorf("position %d: %w", position, err)
 	}
 	return c, true, nil
 }
@@ -196,7 +221,7 @@ func (s *Store) Log(ctx context.Context, after uint64, limit int) ([]persist.Cha
 		}
 		changes = append(changes, c)
 		return len(changes) < limit, nil
-	})
+	}, nil)
 	if err != nil {
 		return nil, unreadable("log", err)
 	}
@@ -228,7 +253,7 @@ func (s *Store) Rows(ctx context.Context, kind string, after *persist.Row, limit
 		}
 		rows = append(rows, row)
 		return len(rows) < limit, nil
-	})
+	}, nil)
 	if err != nil {
 		return nil, unreadable("rows of kind "+kind, err)
 	}

@@ -1,0 +1,183 @@
+package bolt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+// tailLength is how many entries a tail has before it is moved.
+const tailLength = 32
+
+// tail has an entity's newest entries for the changes bucket. There every
+// entity has pages of its own once its history fills some, and a commit of many
+// entities would write as many pages for one entry each: three quarters of all
+// that it writes. So entries wait in the entity's tail, where many entities
+// share a page, and move when they are tailLength. All of them are behind those
+// that have moved, and of one life.
+type tail struct {
+	life    uint64
+	entries []entryOf
+}
+
+// entryOf is the entry of one change.
+type entryOf struct{ revision, position uint64 }
+
+func sealTail(key []byte, t tail) []byte {
+	var body []byte
+	var last entryOf
+	for _, e := range t.entries {
+		body = binary.AppendUvarint(body, e.revision-last.revision)
+		body = binary.AppendUvarint(body, e.position-last.position)
+		last = e
+	}
+	return checked(seal(tailsBucket, key, len(body)+4, t.life), body)
+}
+
+// readTail decodes a tail; no value is an empty one.
+func readTail(key, value []byte) (tail, error) {
+	if value == nil {
+		return tail{}, nil
+	}
+	head, body, err := unseal(tailsBucket, key, value)
+	if err != nil {
+		return tail{}, err
+	}
+	if body, err = unchecked(body); err != nil {
+		return tail{}, err
+	}
+	t := tail{life: binary.BigEndian.Uint64(head)}
+	f := fields{rest: body}
+	var last entryOf
+	for len(f.rest) > 0 {
+		last = entryOf{last.revision + f.uvarint(), last.position + f.uvarint()}
+		t.entries = append(t.entries, last)
+	}
+	if f.short {
+		return tail{}, fmt.Errorf("list of changes is cut short: %w", snapshot.ErrCorrupt)
+	}
+	return t, nil
+}
+
+// note files a change, which is not in the log yet, under its entity.
+func (c *commit) note(change *persist.Change) error {
+	k := recordKey(change.Key)
+	t, err := c.tailOf(k, change.Key)
+	if err != nil {
+		return err
+	}
+	if len(t.entries) > 0 && (t.life != change.Life || len(t.entries) >= c.s.cfg.tail) {
+		if err := c.move(change.Key, t); err != nil {
+			return err
+		}
+		t.entries = nil
+	}
+	t.life = change.Life
+	t.entries = append(t.entries, entryOf{change.Revision, change.Position})
+	return c.tails.Put(k, sealTail(k, t))
+}
+
+// tailOf returns an entity's tail. One that cannot be read is given up: what
+// the log has of the entity is filed in the changes bucket instead.
+func (c *commit) tailOf(k []byte, key persist.Key) (tail, error) {
+	t, err := readTail(k, c.tails.Get(k))
+	if !errors.Is(err, snapshot.ErrCorrupt) {
+		return t, err
+	}
+	cursor := c.log.Cursor()
+	for p, v := cursor.First(); p != nil; p, v = cursor.Next() {
+		change, err := readChange(p, v)
+		if err != nil || change.Key != key {
+			continue
+		}
+		if err := c.file(key, change.Life, entryOf{change.Revision, change.Position}); err != nil {
+			return tail{}, err
+		}
+	}
+	return tail{}, c.tails.Delete(k)
+}
+
+// move files a tail's entries in the changes bucket, but for those of changes
+// that were trimmed meanwhile.
+func (c *commit) move(key persist.Key, t tail) error {
+	first, _ := c.log.Cursor().First()
+	for _, e := range t.entries {
+		if first == nil || e.position < binary.BigEndian.Uint64(first) {
+			continue
+		}
+		if err := c.file(key, t.life, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *commit) file(key persist.Key, life uint64, e entryOf) error {
+	k := changeKey(changesPrefix(key), life, e.revision)
+	return c.changes.Put(k, seal(changesBucket, k, 0, e.position))
+}
+
+// lastChange returns the life that a forced deletion ends, and that life's last
+// revision in the journal, 0 if there is none. An unreadable record's life is
+// the unit's, or else the journal's, or else a new one.
+func (c *commit) lastChange(u *persist.Unit, b stored) (life, revision uint64, err error) {
+	life = b.life
+	if !b.readable {
+		life = u.Life
+	}
+	t, err := c.tailOf(recordKey(u.Key), u.Key)
+	if err != nil {
+		return 0, 0, err
+	}
+	if n := len(t.entries); n > 0 && (life == 0 || life == t.life) {
+		return t.life, t.entries[n-1].revision, nil
+	}
+	prefix := changesPrefix(u.Key)
+	end := life
+	if end == 0 {
+		end = ^uint64(0)
+	}
+	behind := changeKey(prefix, end, ^uint64(0))
+	cursor := c.changes.Cursor()
+	k, _ := cursor.Seek(behind)
+	switch {
+	case k == nil:
+		k, _ = cursor.Last()
+	case !bytes.Equal(k, behind):
+		k, _ = cursor.Prev()
+	}
+	if bytes.HasPrefix(k, prefix) {
+		l, r, err := parseChangeKey(prefix, k)
+		if err != nil {
+			return 0, 0, err
+		}
+		if life == 0 || life == l {
+			return l, r, nil
+		}
+	}
+	if life == 0 {
+		life = c.next
+	}
+	return life, 0, nil
+}
+
+// dropTails removes the tails of entities whose every change was trimmed.
+func dropTails(tails *bbolt.Bucket, keys map[persist.Key]struct{}, through uint64) error {
+	for key := range keys {
+		k := recordKey(key)
+		t, err := readTail(k, tails.Get(k))
+		if n := len(t.entries); err != nil || n == 0 || t.entries[n-1].position > through {
+			continue
+		}
+		if err := tails.Delete(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}

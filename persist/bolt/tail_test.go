@@ -1,0 +1,74 @@
+package bolt
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
+
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+func revisionsOf(t *testing.T, s *Store, k persist.Key) (out []uint64) {
+	t.Helper()
+	changes, err := s.Changes(ctx, k, 0, 0, 1000)
+	require.NoError(t, err)
+	for _, c := range changes {
+		out = append(out, c.Revision)
+	}
+	return out
+}
+
+func TestADamagedTailIsAnErrorUntilTheNextChangeRebuildsIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	cfg := Config{tail: 4}
+	s := mustOpen(t, path, cfg)
+	o := mustCommit(t, s, create(rooms("a"), "1"), create(rooms("b"), "1"))
+	for r := uint64(1); r < 7; r++ {
+		mustCommit(t, s, step(rooms("a"), o[0].Life, r, "x"), step(rooms("b"), o[1].Life, r, "x"))
+	}
+	require.NoError(t, s.Close())
+	flip(t, path, tailsBucket, recordKey(rooms("a")), -1)
+	s = mustOpen(t, path, cfg)
+	defer func() { require.NoError(t, s.Close()) }()
+	_, err := s.Changes(ctx, rooms("a"), 0, 0, 10)
+	require.ErrorIs(t, err, snapshot.ErrCorrupt)
+	require.ErrorContains(t, err, "rooms/a")
+	require.Len(t, revisionsOf(t, s, rooms("b")), 7)
+
+	mustCommit(t, s, step(rooms("a"), o[0].Life, 7, "8"))
+	require.Equal(t, []uint64{1, 2, 3, 4, 5, 6, 7, 8}, revisionsOf(t, s, rooms("a")))
+}
+
+func TestTrimmingLeavesNoEntryBehind(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	s := mustOpen(t, path, Config{tail: 4})
+	var last uint64
+	for i := range 5 {
+		k := rooms(fmt.Sprint(i))
+		o := mustCommit(t, s, create(k, "1"))
+		for r := uint64(1); r < uint64(2*i+1); r++ {
+			last = mustCommit(t, s, step(k, o[0].Life, r, "x"))[0].Position
+		}
+	}
+	_, err := s.Trim(ctx, last, 12)
+	require.NoError(t, err)
+	for r := uint64(9); r < 16; r++ { // moves a tail of which some is trimmed
+		rec, err := s.Load(ctx, rooms("4"))
+		require.NoError(t, err)
+		last = mustCommit(t, s, step(rooms("4"), rec.Life, r, "x"))[0].Position
+	}
+	_, err = s.Trim(ctx, last, 1000)
+	require.NoError(t, err)
+	require.NoError(t, s.view(ctx, func(tx *bbolt.Tx) error {
+		for _, bucket := range []string{logBucket, changesBucket, tailsBucket} {
+			k, _ := tx.Bucket([]byte(bucket)).Cursor().First()
+			require.Nil(t, k, bucket)
+		}
+		return nil
+	}))
+	require.NoError(t, s.Close())
+}
