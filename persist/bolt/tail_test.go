@@ -54,13 +54,16 @@ func TestTrimmingLeavesNoEntryBehind(t *testing.T) {
 			last = mustCommit(t, s, step(k, o[0].Life, r, "x"))[0].Position
 		}
 	}
-	_, err := s.Trim(ctx, last, 12)
+	newest, err := s.Load(ctx, rooms("4"))
 	require.NoError(t, err)
-	for r := uint64(9); r < 16; r++ { // moves a tail of which some is trimmed
-		rec, err := s.Load(ctx, rooms("4"))
-		require.NoError(t, err)
-		last = mustCommit(t, s, step(rooms("4"), rec.Life, r, "x"))[0].Position
+	require.Equal(t, uint64(9), newest.Revision) // eight entries were moved, one is in the tail
+	for r := uint64(9); r < 12; r++ {
+		last = mustCommit(t, s, step(rooms("4"), newest.Life, r, "x"))[0].Position
 	}
+	_, err = s.Trim(ctx, last-2, 1000) // half of the tail, which moves with the next change
+	require.NoError(t, err)
+	last = mustCommit(t, s, step(rooms("4"), newest.Life, 12, "x"))[0].Position
+	require.Equal(t, []uint64{11, 12, 13}, revisionsOf(t, s, rooms("4")))
 	_, err = s.Trim(ctx, last, 1000)
 	require.NoError(t, err)
 	require.NoError(t, s.view(ctx, func(tx *bbolt.Tx) error {

@@ -37,6 +37,8 @@ var journal = []test{
 		for r := uint64(1); r < 5; r++ {
 			s.applied(step(rooms("a"), a.Life, r, fmt.Sprint(r+1)), step0(rooms(fmt.Sprint("b", r))))
 		}
+		s.Equal([]uint64{3, 4}, revisions(s.changes(rooms("a"), a.Life, 3, 2)))
+		s.Equal([]uint64{1, 2}, revisions(s.changes(rooms("a"), 0, 0, 2)))
 		s.applied(remove(rooms("a"), a.Life, 5))
 		b := s.applied(create(rooms("a"), "again"), step(rooms("a"), 0, 1, "again 2"))[0]
 		s.Equal([]uint64{1, 2, 3, 4, 5, 6}, revisions(s.changes(rooms("a"), a.Life, 0, 10)))
