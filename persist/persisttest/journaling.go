@@ -35,7 +35,7 @@ var journal = []test{
 	{"changes are read by life and from a revision", func(s *suite) {
 		a := s.applied(create(rooms("a"), "1"))[0]
 		for r := uint64(1); r < 5; r++ {
-			s.applied(step(rooms("a"), a.Life, r, fmt.Sprint(r+1)), step0(rooms(fmt.Sprint("b", r))))
+			s.applied(step(rooms("a"), a.Life, r, fmt.Sprint(r+1)), bystander(rooms(fmt.Sprint("b", r))))
 		}
 		s.Equal([]uint64{3, 4}, revisions(s.changes(rooms("a"), a.Life, 3, 2)))
 		s.Equal([]uint64{1, 2}, revisions(s.changes(rooms("a"), 0, 0, 2)))
@@ -146,8 +146,8 @@ var journal = []test{
 	}},
 }
 
-// step0 creates an entity, to be something between another's changes.
-func step0(k persist.Key) persist.Unit { return create(k, "other") }
+// bystander creates an entity, to be something between another's changes.
+func bystander(k persist.Key) persist.Unit { return create(k, "other") }
 
 func revisions(changes []persist.Change) []uint64 {
 	out := []uint64{}

@@ -212,7 +212,7 @@ func describeAll(changes []persist.Change) []string {
 	return out
 }
 
-// oneOf returns an error that is none of the targets, for a message.
+// oneOf says whether the error is one of the targets.
 func oneOf(err error, targets ...error) bool {
 	for _, t := range targets {
 		if errors.Is(err, t) {
