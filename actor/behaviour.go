@@ -48,7 +48,7 @@ var (
 func (c *Context) Stash() error {
 	c.must()
 	x := c.r.extras()
-	switch limit := int(c.r.props.capacity); {
+	switch limit := c.r.MailboxCap(); {
 	case !c.user:
 		return fmt.Errorf("actor %s: %w", c.r.Path(), errNothingToStash)
 	case c.did&didStash != 0:

@@ -89,8 +89,9 @@ func (c *Context) Context() context.Context {
 	return x.scope
 }
 
-// Tell sends a message from this actor. It returns nil, or ErrMailboxFull when
-// the message was not taken. To nil it is a dead letter.
+// Tell sends a message from this actor. It never waits. It returns nil, or a
+// *FullError (which wraps ErrMailboxFull) when the message was not taken. To
+// nil it is a dead letter.
 func (c *Context) Tell(to *Ref, msg any) error {
 	c.must()
 	m := Message{Payload: msg, Sender: c.r}
@@ -213,7 +214,7 @@ func (c *Context) Retire() bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.queue) > 0 || r.next < len(r.batch) {
+	if len(r.queue) > 0 || r.next < len(r.batch) || r.laneLen() > 0 {
 		return false
 	}
 	r.closed = true

@@ -18,7 +18,7 @@ type dispatcher struct {
 	log  *slog.Logger
 
 	mu      sync.Mutex // guards global, idle, closed and changes of workers
-	global  fifo
+	global  fifo[*Ref]
 	idle    []*worker
 	closed  bool
 	running sync.WaitGroup // workers and the monitor

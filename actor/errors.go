@@ -10,7 +10,8 @@ var (
 	// or children.
 	ErrStopped = errors.New("stopped")
 	// ErrMailboxFull says that a bounded mailbox refused a message. The
-	// message was not taken and may be sent again later.
+	// message was not taken and may be sent again later. FullError says whose
+	// mailbox it is.
 	ErrMailboxFull = errors.New("mailbox full")
 	// ErrTimeout says that an ask got no answer in time. Whether the message
 	// was, is or will be handled is not known.
@@ -25,6 +26,20 @@ var (
 	// ErrInvalid says that props or a name cannot be used to spawn an actor.
 	ErrInvalid = errors.New("invalid")
 )
+
+// FullError is the ErrMailboxFull of one actor.
+type FullError struct {
+	Ref      *Ref // whose mailbox is full
+	Capacity int  // messages that it holds
+}
+
+// Error names the actor.
+func (e *FullError) Error() string {
+	return fmt.Sprintf("%s: %v (%d messages wait)", e.Ref.Path(), ErrMailboxFull, e.Capacity)
+}
+
+// Unwrap returns ErrMailboxFull.
+func (e *FullError) Unwrap() error { return ErrMailboxFull }
 
 // PanicError is what a panic in an actor becomes: for its supervisor, and for
 // the caller of an ask in progress.

@@ -26,6 +26,24 @@ type extras struct {
 	inPostStop   bool
 }
 
+// rare is what senders and others share with an actor once somebody needs it.
+// Guarded by Ref.mu.
+type rare struct {
+	watchers []*Ref   // in the order in which they came
+	awaiting []Parker // callers of System.AwaitStop
+	reason   error    // the failure that ended the actor
+	lane     *lane    // the user mailbox, unless it is the two slices
+	full     *FullError
+}
+
+// rarely returns r.rare, made if need be. mu is held.
+func (r *Ref) rarely() *rare {
+	if r.rare == nil {
+		r.rare = &rare{}
+	}
+	return r.rare
+}
+
 func (r *Ref) extras() *extras {
 	if r.extra == nil {
 		r.extra = &extras{}

@@ -76,6 +76,7 @@ func (r *Ref) beginStop(reason, parentReason error) {
 func (r *Ref) drain() {
 	r.ending.Store(true)
 	r.draining = true
+	r.leaveLane()
 	if x := r.extra; x != nil {
 		stash := x.stash
 		x.stash = nil
@@ -135,10 +136,10 @@ func (r *Ref) finish() {
 	if r.extra != nil {
 		reason = r.extra.reason
 	}
-	if reason != nil && r.contacts == nil {
-		r.contacts = &contacts{}
+	if reason != nil {
+		r.rarely()
 	}
-	if k := r.contacts; k != nil {
+	if k := r.rare; k != nil {
 		k.reason = reason
 		watchers, k.watchers = k.watchers, nil
 	}
@@ -173,8 +174,8 @@ func (r *Ref) finishAfterPostStop() {
 	r.mu.Lock()
 	r.finished = true
 	var awaiting []Parker
-	if r.contacts != nil {
-		awaiting, r.contacts.awaiting = r.contacts.awaiting, nil
+	if r.rare != nil {
+		awaiting, r.rare.awaiting = r.rare.awaiting, nil
 	}
 	r.mu.Unlock()
 	for _, p := range awaiting {

@@ -11,7 +11,10 @@ const (
 	quietSwaps = 16
 )
 
-// enqueue returns ErrStopped or ErrMailboxFull, unwrapped, when it did not take
+// Mailboxes that senders may have to wait for, that drop their oldest message,
+// or that are a user's own are a lane instead.
+
+// enqueue returns ErrStopped, unwrapped, or a *FullError, when it did not take
 // the message. w is the worker whose handler sends, or nil.
 func (r *Ref) enqueue(m Message, w Worker) error {
 	r.mu.Lock()
@@ -19,9 +22,13 @@ func (r *Ref) enqueue(m Message, w Worker) error {
 		r.mu.Unlock()
 		return ErrStopped
 	}
-	if c := r.props.capacity; c > 0 && len(r.queue)+int(r.left.Load()) >= int(c) && !beyondCapacity(m.Payload) {
-		r.mu.Unlock()
-		return ErrMailboxFull
+	if c := r.props.capacity; c != 0 {
+		if c < 0 {
+			return r.enqueueLane(m, w)
+		}
+		if len(r.queue)+int(r.left.Load()) >= int(c) && !beyondCapacity(m.Payload) {
+			return r.tooMuch(m)
+		}
 	}
 	r.queue = append(r.queue, m)
 	wake := !r.busy && !r.blocked
@@ -33,6 +40,17 @@ func (r *Ref) enqueue(m Message, w Worker) error {
 		r.wake(w)
 	}
 	return nil
+}
+
+// tooMuch refuses or drops m. mu is held, and given up.
+func (r *Ref) tooMuch(m Message) error {
+	err := r.isFull(int(r.props.capacity))
+	r.mu.Unlock()
+	if r.props.policy == DropNewest {
+		r.sys.deadLetter(r.Path(), m, err)
+		return nil
+	}
+	return err
 }
 
 func (r *Ref) wake(w Worker) {
@@ -73,6 +91,12 @@ func (r *Ref) take() (Message, taken) {
 		r.mu.Unlock()
 		return Message{}, tookNothing
 	case r.hold != 0 || len(r.queue) == 0:
+		if r.hold == 0 && r.props.capacity < 0 {
+			if m, took := r.takeLane(); took != tookRest {
+				r.mu.Unlock()
+				return m, took
+			}
+		}
 		r.rest()
 		r.mu.Unlock()
 		return Message{}, tookRest

@@ -11,15 +11,46 @@ type Policy uint8
 const (
 	// Unbounded mailboxes are never full; Mailbox.Capacity is not used.
 	Unbounded Policy = iota
-	// Fail refuses the message with ErrMailboxFull.
+	// Fail refuses the message with a *FullError.
 	Fail
+	// Block has the sender wait for room, in the order in which senders came.
+	// Nothing waits inside a turn, where waiting could be for ever: handlers
+	// get a *FullError, as with Fail.
+	Block
+	// DropNewest takes no more: the message becomes a dead letter whose reason
+	// is a *FullError, and its ask fails with that. The sender gets no error.
+	DropNewest
+	// DropOldest takes the message, and the one that has waited longest
+	// becomes the dead letter.
+	DropOldest
 )
 
+// String returns the policy's name.
+func (p Policy) String() string {
+	switch p {
+	case Unbounded:
+		return "unbounded"
+	case Fail:
+		return "fail"
+	case Block:
+		return "block"
+	case DropNewest:
+		return "drop newest"
+	case DropOldest:
+		return "drop oldest"
+	}
+	return fmt.Sprintf("policy(%d)", uint8(p))
+}
+
 // Mailbox describes an actor's user mailbox. The zero value is unbounded.
-// Terminated, PoisonPill and timers are taken also when it is full.
+// Terminated, PoisonPill, timers and results of PipeTo are taken also when it
+// is full, and never dropped.
 type Mailbox struct {
 	Capacity int // messages waiting, without the one in progress; at least 1 unless Unbounded
 	Policy   Policy
+	// New makes a mailbox of one's own, once for each actor; then Capacity and
+	// Policy stay zero.
+	New func() Queue
 }
 
 // Props say how to make an actor. They are copied at Spawn.
@@ -55,7 +86,9 @@ func (p *Props) check() error {
 	switch {
 	case p.New == nil:
 		return fmt.Errorf("%w: Props.New is nil; set the function that makes the actor", ErrInvalid)
-	case p.Mailbox.Policy > Fail:
+	case p.Mailbox.New != nil && (p.Mailbox.Policy != Unbounded || p.Mailbox.Capacity != 0):
+		return fmt.Errorf("%w: a mailbox with New has neither Policy nor Capacity; its Queue decides", ErrInvalid)
+	case p.Mailbox.Policy > DropOldest:
 		return fmt.Errorf("%w: unknown mailbox policy %d", ErrInvalid, p.Mailbox.Policy)
 	case p.Mailbox.Policy != Unbounded && p.Mailbox.Capacity < 1:
 		return fmt.Errorf("%w: a bounded mailbox needs a Capacity of at least 1, not %d", ErrInvalid, p.Mailbox.Capacity)
@@ -68,14 +101,19 @@ type spec struct {
 	New        func() Actor
 	Supervisor *Strategy
 	OnAbsent   func(name string, m Message) bool
-	capacity   int32 // of the mailbox; 0 when unbounded
+	capacity   int32 // of the mailbox; 0 when unbounded, below when it is a lane
+	policy     Policy
 	Held       bool
 	OwnPoison  bool
 }
 
 func (p *Props) spec() spec {
 	s := spec{New: p.New, Supervisor: p.Supervisor, OnAbsent: p.OnAbsent, Held: p.Held, OwnPoison: p.OwnPoison}
-	if p.Mailbox.Policy != Unbounded {
+	s.policy = p.Mailbox.Policy
+	switch {
+	case p.Mailbox.New != nil || s.policy == Block || s.policy == DropOldest:
+		s.capacity = -1
+	case s.policy != Unbounded:
 		s.capacity = int32(min(p.Mailbox.Capacity, math.MaxInt32))
 	}
 	return s

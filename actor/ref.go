@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Ref is an actor: its address for senders, and inside, its cell. A Ref stays
@@ -23,7 +24,7 @@ type Ref struct {
 	mu       sync.Mutex
 	queue    []Message // what senders append to; the turn swaps it with batch
 	signals  []signal  // the system mailbox
-	contacts *contacts
+	rare     *rare
 	busy     bool // queued for a turn, or in one
 	blocked  bool // no user message may be taken now: held, failed, stopping
 	closed   bool // takes no more messages
@@ -61,8 +62,9 @@ func (r *Ref) System() *System { return r.sys }
 // String returns the path.
 func (r *Ref) String() string { return r.Path() }
 
-// Tell queues a message without a sender. It returns nil, or ErrMailboxFull
-// when the message was not taken. A message to a stopped actor becomes a dead
+// Tell queues a message without a sender. It returns nil, or a *FullError
+// (which wraps ErrMailboxFull) when the message was not taken. Where the
+// mailbox's policy is Block it waits for room, except inside a turn. A message to a stopped actor becomes a dead
 // letter, unless the parent's OnAbsent takes it; that is no error.
 func (r *Ref) Tell(msg any) error { return r.Post(Message{Payload: msg}) }
 
@@ -78,10 +80,43 @@ func (r *Ref) Post(m Message) error { return r.postBy(m, nil) }
 // TryPost is like Post, but returns ErrStopped instead of making a dead letter
 // when the actor no longer takes messages; then m is as if never sent. It is
 // for registries that resolve a name again.
-func (r *Ref) TryPost(m Message) error { return r.enqueue(m, nil) }
+func (r *Ref) TryPost(m Message) error {
+	err := r.enqueue(m, nil)
+	if err != nil && r.waits(err) {
+		err = r.awaitRoom(context.Background(), 0, m)
+	}
+	return err
+}
+
+// TellContext is Tell, but waits for room in a mailbox of Policy Block only
+// until ctx ends; the error wraps then ErrMailboxFull and ctx's.
+func (r *Ref) TellContext(ctx context.Context, msg any) error {
+	m := Message{Payload: msg}
+	err := r.enqueue(m, nil)
+	if err != nil && r.waits(err) {
+		err = r.awaitRoom(ctx, 0, m)
+	}
+	if err == ErrStopped {
+		r.absent(m)
+		return nil
+	}
+	return err
+}
 
 func (r *Ref) postBy(m Message, w Worker) error {
 	err := r.enqueue(m, w)
+	if err != nil {
+		err = r.refused(m, w, err)
+	}
+	return err
+}
+
+// refused deals with a message that enqueue did not take: it may wait for
+// room, where the sender may wait.
+func (r *Ref) refused(m Message, w Worker, err error) error {
+	if w == nil && r.waits(err) {
+		err = r.awaitRoom(context.Background(), 0, m)
+	}
 	if err == ErrStopped {
 		r.absent(m)
 		return nil
@@ -92,7 +127,9 @@ func (r *Ref) postBy(m Message, w Worker) error {
 // Ask sends a message and waits for its answer. An error that the handler gave
 // with Fail or returned comes back as it is; a panic as *PanicError. When ctx
 // has no deadline, Config.AskTimeout is one. At the deadline the error wraps
-// ErrTimeout; when ctx is cancelled it wraps context.Canceled.
+// ErrTimeout; when ctx is cancelled it wraps context.Canceled. When it ends
+// while the ask waits for room in a mailbox of Policy Block, the error wraps
+// ErrMailboxFull: the message was not taken.
 //
 // Inside a handler use Context.PipeTo around it, or the worker stands still.
 func (r *Ref) Ask(ctx context.Context, msg any) (any, error) {
@@ -100,16 +137,37 @@ func (r *Ref) Ask(ctx context.Context, msg any) (any, error) {
 		return nil, notSent(r.Path(), err)
 	}
 	p := r.sys.borrow()
-	if err := r.Post(Message{Payload: msg, Reply: p}); err != nil {
-		r.sys.recycle(p)
-		return nil, err
+	m := Message{Payload: msg, Reply: p}
+	limit := r.sys.askLimit(ctx)
+	if err := r.enqueue(m, nil); err != nil {
+		if limit, err = r.askRefused(ctx, limit, m, err); err != nil {
+			r.sys.recycle(p)
+			return nil, err
+		}
 	}
-	v, err := p.await(ctx, r.sys.askLimit(ctx))
+	v, err := p.await(ctx, limit)
 	p.release()
 	if err != nil && errors.Is(err, errWait) {
 		return nil, waitFailed("ask "+r.Path(), err)
 	}
 	return v, err
+}
+
+// askRefused is refused for an ask, which waits for room no longer than for its
+// answer. It returns how long the answer may still take.
+func (r *Ref) askRefused(ctx context.Context, limit time.Duration, m Message, err error) (time.Duration, error) {
+	if r.waits(err) {
+		begin := r.sys.Now()
+		err = r.awaitRoom(ctx, limit, m)
+		if limit > 0 {
+			limit = max(limit-r.sys.Now().Sub(begin), 1)
+		}
+	}
+	if err == ErrStopped {
+		r.absent(m)
+		return limit, nil
+	}
+	return limit, err
 }
 
 // TellSystem queues a message for the actor's SystemReceiver, ahead of user
@@ -133,7 +191,32 @@ func (r *Ref) Stopped() bool { return r.ending.Load() }
 // and without stashed ones.
 func (r *Ref) MailboxLen() int {
 	r.mu.Lock()
-	n := len(r.queue) + int(r.left.Load())
+	n := len(r.queue) + int(r.left.Load()) + r.laneLen()
+	r.mu.Unlock()
+	return n
+}
+
+// MailboxCap returns how many user messages may wait; 0 when there is no limit.
+func (r *Ref) MailboxCap() int {
+	if c := r.props.capacity; c >= 0 {
+		return int(c)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l := r.laneOf(); l != nil {
+		return l.q.Cap()
+	}
+	return 0
+}
+
+// Load is a measure of how busy the actor is: MailboxLen, and one more while
+// it handles a message or is about to.
+func (r *Ref) Load() int {
+	r.mu.Lock()
+	n := len(r.queue) + int(r.left.Load()) + r.laneLen()
+	if r.busy {
+		n++
+	}
 	r.mu.Unlock()
 	return n
 }

@@ -113,6 +113,9 @@ func newRef(s *System, parent *Ref, name string, p Props) *Ref {
 	if p.Held {
 		r.hold |= holdUser
 	}
+	if r.props.capacity < 0 {
+		r.rare = &rare{lane: newLane(p.Mailbox)}
+	}
 	r.ctx.r = r
 	return r
 }

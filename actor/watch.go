@@ -5,13 +5,6 @@ import (
 	"slices"
 )
 
-// contacts is who wants to know of an actor's end. Guarded by Ref.mu.
-type contacts struct {
-	watchers []*Ref   // in the order in which they came
-	awaiting []Parker // callers of System.AwaitStop
-	reason   error    // the failure that ended the actor
-}
-
 // watch registers r with t. For r's turn.
 func (r *Ref) watch(t *Ref) {
 	if t == r || t == nil {
@@ -27,16 +20,14 @@ func (r *Ref) watch(t *Ref) {
 	x.watching[t] = struct{}{}
 	t.mu.Lock()
 	if !t.gone {
-		if t.contacts == nil {
-			t.contacts = &contacts{}
-		}
-		t.contacts.watchers = append(t.contacts.watchers, r)
+		k := t.rarely()
+		k.watchers = append(k.watchers, r)
 		t.mu.Unlock()
 		return
 	}
 	var reason error
-	if t.contacts != nil {
-		reason = t.contacts.reason
+	if t.rare != nil {
+		reason = t.rare.reason
 	}
 	t.mu.Unlock()
 	_ = r.enqueue(Message{Payload: Terminated{Ref: t, Reason: reason}, Sender: t}, nil)
@@ -64,7 +55,7 @@ func (r *Ref) forget(t *Ref) bool {
 
 func (r *Ref) removeWatcher(w *Ref) {
 	r.mu.Lock()
-	if k := r.contacts; k != nil {
+	if k := r.rare; k != nil {
 		if i := slices.Index(k.watchers, w); i >= 0 {
 			k.watchers = slices.Delete(k.watchers, i, i+1)
 		}
@@ -92,10 +83,8 @@ func (s *System) AwaitStop(ctx context.Context, r *Ref) error {
 		r.mu.Unlock()
 		return nil
 	}
-	if r.contacts == nil {
-		r.contacts = &contacts{}
-	}
-	r.contacts.awaiting = append(r.contacts.awaiting, p)
+	k := r.rarely()
+	k.awaiting = append(k.awaiting, p)
 	r.mu.Unlock()
 
 	err := p.Park(ctx, 0)
@@ -107,8 +96,8 @@ func (s *System) AwaitStop(ctx context.Context, r *Ref) error {
 	if r.finished {
 		return nil
 	}
-	if i := slices.Index(r.contacts.awaiting, p); i >= 0 {
-		r.contacts.awaiting = slices.Delete(r.contacts.awaiting, i, i+1)
+	if i := slices.Index(r.rare.awaiting, p); i >= 0 {
+		r.rare.awaiting = slices.Delete(r.rare.awaiting, i, i+1)
 	}
 	return stopLate(r, err)
 }

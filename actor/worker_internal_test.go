@@ -7,7 +7,7 @@ import (
 )
 
 func TestFifoKeepsOrderAcrossGrowth(t *testing.T) {
-	var q fifo
+	var q fifo[*Ref]
 	refs := make([]*Ref, 1000)
 	for i := range refs {
 		refs[i] = &Ref{}
