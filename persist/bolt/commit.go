@@ -93,7 +93,7 @@ type stored struct {
 
 // check decides whether a unit is applied. It writes nothing.
 func (c *commit) check(u *persist.Unit) (stored, error) {
-	if err := c.s.checkUnit(u); err != nil {
+	if err := u.Check(c.s.cfg.MaxRecord); err != nil {
 		return stored{}, err
 	}
 	k := recordKey(u.Key)

@@ -86,7 +86,7 @@ func (s *Store) Load(ctx context.Context, key persist.Key) (r snapshot.Record, e
 	k := recordKey(key)
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		v := tx.Bucket([]byte(recordsBucket)).Get(k)
-		if v == nil || checkKey(key) != nil {
+		if v == nil || key.Check() != nil {
 			return persist.ErrNotFound
 		}
 		r, err = readRecord(k, v)
@@ -133,7 +133,7 @@ func (s *Store) List(ctx context.Context, pod string, o persist.ListOptions) ([]
 // Changes implements persist.PersistenceService.
 func (s *Store) Changes(ctx context.Context, key persist.Key, life, from uint64, limit int) ([]persist.Change, error) {
 	limit = limitOr(limit)
-	if checkKey(key) != nil {
+	if key.Check() != nil {
 		limit = 0
 	}
 	prefix := changesPrefix(key)

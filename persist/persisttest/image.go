@@ -68,7 +68,7 @@ func (m *image) commit(units []persist.Unit) []persist.Outcome {
 
 // judge decides whether a unit is applied.
 func (m *image) judge(u *persist.Unit, created map[persist.Key]uint64) (stored, bool, error) {
-	if err := checkUnit(u); err != nil {
+	if err := u.Check(maxValue); err != nil {
 		return stored{}, false, err
 	}
 	r, exists := m.records.m[path(u.Key)]

@@ -1,10 +1,8 @@
-package bolt
+package persist
 
 import (
 	"fmt"
 	"strings"
-
-	"github.com/twinsrv/twinsrv/persist"
 )
 
 const (
@@ -15,11 +13,12 @@ const (
 
 // invalid is a refusal of a unit for its data.
 func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", persist.ErrInvalid, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
 
-// checkKey tests that a key can be told from every other key in the file.
-func checkKey(k persist.Key) error {
+// Check says, with an error that wraps ErrInvalid, why no store may take the
+// key, or returns nil.
+func (k Key) Check() error {
 	switch {
 	case k.Pod == "" || len(k.Pod) > maxPod:
 		return invalid("the pod's name has %d bytes, want 1 to %d", len(k.Pod), maxPod)
@@ -31,27 +30,34 @@ func checkKey(k persist.Key) error {
 	return nil
 }
 
-// checkUnit tests a unit as far as that is possible without the store.
-func (s *Store) checkUnit(u *persist.Unit) error {
-	if err := checkKey(u.Key); err != nil {
+// Check says, with an error that wraps ErrInvalid, why no store may take the
+// unit, or returns nil. No state, change or row may have more than maxValue
+// bytes. Every store calls it before it looks at what it holds.
+//
+// A pod's name has 1 to 256 bytes, an entity's 1 to 1,024, and neither holds
+// U+0000. A unit deletes or has a record, or only rows of an entity that
+// exists; the revisions of its changes rise from above the expected one to at
+// most the record's.
+func (u *Unit) Check(maxValue int) error {
+	if err := u.Key.Check(); err != nil {
 		return err
 	}
-	if err := checkShape(u); err != nil {
+	if err := u.checkShape(); err != nil {
 		return err
 	}
-	if u.Record != nil && len(u.Record.State) > s.cfg.MaxRecord {
-		return invalid("the record has %d bytes, at most %d are kept", len(u.Record.State), s.cfg.MaxRecord)
+	if u.Record != nil && len(u.Record.State) > maxValue {
+		return invalid("the record has %d bytes, at most %d are kept", len(u.Record.State), maxValue)
 	}
 	for i := range u.Changes {
-		if n := len(u.Changes[i].Data); n > s.cfg.MaxRecord {
-			return invalid("change %d has %d bytes, at most %d are kept", i, n, s.cfg.MaxRecord)
+		if n := len(u.Changes[i].Data); n > maxValue {
+			return invalid("change %d has %d bytes, at most %d are kept", i, n, maxValue)
 		}
 	}
 	for i := range u.Rows {
-		if n := len(u.Rows[i].Value); n > s.cfg.MaxRecord {
-			return invalid("row %d has %d bytes, at most %d are kept", i, n, s.cfg.MaxRecord)
+		if n := len(u.Rows[i].Value); n > maxValue {
+			return invalid("row %d has %d bytes, at most %d are kept", i, n, maxValue)
 		}
-		if err := checkRow(&u.Rows[i]); err != nil {
+		if err := u.Rows[i].check(); err != nil {
 			return err
 		}
 	}
@@ -59,7 +65,7 @@ func (s *Store) checkUnit(u *persist.Unit) error {
 }
 
 // checkShape tests that a unit's parts go together.
-func checkShape(u *persist.Unit) error {
+func (u *Unit) checkShape() error {
 	switch {
 	case u.Delete && u.Record != nil:
 		return invalid("it deletes and has a record")
@@ -90,7 +96,7 @@ func checkShape(u *persist.Unit) error {
 	return nil
 }
 
-func checkRow(r *persist.RowOp) error {
+func (r *RowOp) check() error {
 	if r.Kind == "" || len(r.Kind) > 64 || r.Kind[0] < 'a' || r.Kind[0] > 'z' {
 		return invalid("the kind of row %q is not of the form [a-z][a-z0-9-]*", r.Kind)
 	}
