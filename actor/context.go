@@ -52,11 +52,26 @@ func (c *Context) Self() *Ref { return c.r }
 // Parent returns the actor's parent.
 func (c *Context) Parent() *Ref { return c.r.parent }
 
+// Grandparent returns the parent's parent; nil for the actors / and those
+// directly under it.
+func (c *Context) Grandparent() *Ref {
+	if c.r.parent == nil {
+		return nil
+	}
+	return c.r.parent.parent
+}
+
+// Children returns the actor's children; see Ref.Children.
+func (c *Context) Children() []*Ref { return c.r.Children() }
+
 // System returns the actor's system.
 func (c *Context) System() *System { return c.r.sys }
 
-// Logger returns the system's logger with the actor's path.
-func (c *Context) Logger() *slog.Logger { return c.r.sys.log.With("actor", c.r.Path()) }
+// Logger returns the system's logger, which adds the actor's path as "actor" to
+// what is logged. The path is made only for what is.
+func (c *Context) Logger() *slog.Logger {
+	return slog.New(pathHandler{c.r.sys.log.Handler(), c.r})
+}
 
 // Now returns the system's time.
 func (c *Context) Now() time.Time { return c.r.sys.exec.Now() }
@@ -167,6 +182,9 @@ func (c *Context) Spawn(name string, p Props) (*Ref, error) { return c.r.Spawn(n
 
 // Stop asks a child, or any actor, to stop; see Ref.Stop.
 func (c *Context) Stop(child *Ref) { child.Stop() }
+
+// StopChild asks the child of that name to stop; see Ref.StopChild.
+func (c *Context) StopChild(name string) bool { return c.r.StopChild(name) }
 
 // StopSelf stops the actor when the handler has returned.
 func (c *Context) StopSelf() {

@@ -3,6 +3,7 @@ package actor
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"sync"
@@ -149,6 +150,34 @@ func (r *Ref) Children() []*Ref {
 	f.mu.Unlock()
 	slices.SortFunc(all, func(a, b *Ref) int { return cmp.Compare(a.name, b.name) })
 	return all
+}
+
+// StopChild asks the child of that name to stop. False says that there is none;
+// then nothing happens.
+func (r *Ref) StopChild(name string) bool {
+	c, ok := r.Child(name)
+	if ok {
+		c.Stop()
+	}
+	return ok
+}
+
+// Tree returns r and everything under it, parents before their children and
+// those by name. What is spawned or stops meanwhile may be missing.
+func (r *Ref) Tree() iter.Seq[*Ref] {
+	return func(yield func(*Ref) bool) { r.visit(yield) }
+}
+
+func (r *Ref) visit(yield func(*Ref) bool) bool {
+	if !yield(r) {
+		return false
+	}
+	for _, c := range r.Children() {
+		if !c.visit(yield) {
+			return false
+		}
+	}
+	return true
 }
 
 // stopChildren asks all children to stop and returns how many it has to wait

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/actor/actortest"
 )
 
 // heldRecorder is a recorder with that mailbox, whose messages wait.
@@ -360,8 +361,9 @@ func TestAMailboxThatPanicsHarmsOnlyItsActor(t *testing.T) {
 		pop.TellSystem("resume")
 		awaitStop(t, pop)
 		none := spawn(t, sys, "nil", actor.Props{New: idle().New, Mailbox: actor.Mailbox{New: func() actor.Queue { return nil }}})
-		require.ErrorIs(t, none.Tell(1), actor.ErrInvalid)
-		awaitStop(t, none)
+		probe := actortest.NewProbe(t, sys, "")
+		probe.Watch(none)
+		require.ErrorIs(t, probe.ExpectTerminated(none), actor.ErrInvalid)
 	})
 }
 

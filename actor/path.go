@@ -27,13 +27,13 @@ func checkName(name string) error {
 }
 
 var (
-	escape   = strings.NewReplacer("%", "%25", "/", "%2F")
-	unescape = strings.NewReplacer("%25", "%", "%2F", "/")
+	escape   = strings.NewReplacer("%", "%25", "/", "%2F", "*", "%2A")
+	unescape = strings.NewReplacer("%25", "%", "%2F", "/", "%2A", "*")
 )
 
 // Path returns the names from the root to the actor, as in /user/pods/rooms. A
-// slash and a percent sign in a name are written %2F and %25, so that a path
-// leads to one actor.
+// slash, a percent sign and an asterisk in a name are written %2F, %25 and %2A,
+// so that a path leads to one actor.
 func (r *Ref) Path() string {
 	if r.parent == nil {
 		return "/"
