@@ -25,13 +25,15 @@ func durable() []measurement {
 	var out []measurement
 	for _, n := range []int{1, 16, 256} {
 		out = append(out, measurement{
-			name:      fmt.Sprintf("durable/%d", n),
-			ours:      func(dir string, period time.Duration) (float64, error) { return pods(dir, n, period) },
-			reference: func(dir string, period time.Duration) (float64, error) { return transactions(dir, n, period) },
+			lines:     []string{fmt.Sprintf("durable/%d", n)},
+			ours:      func(dir string, period time.Duration) ([]float64, error) { return one(pods(dir, n, period)) },
+			reference: func(dir string, period time.Duration) ([]float64, error) { return one(transactions(dir, n, period)) },
 		})
 	}
 	return out
 }
+
+func one(value float64, err error) ([]float64, error) { return []float64{value}, err }
 
 // meter is the state of the measured entities.
 type meter struct {

@@ -1,15 +1,20 @@
 // Command bench measures twinsrv against what one would write without it, on
 // the machine it runs on.
 //
-//	go run . [-bench REGEXP] [-runs N] [-for DURATION] [-dir DIR] [-cpuprofile FILE]
+//	go run . [-bench REGEXP] [-runs N] [-for DURATION] [-dir DIR] [-cpuprofile FILE] [-memprofile FILE]
 //
-// It prints a line for each measurement: its name, our rate, the reference's
-// rate (both a second) and their ratio, separated by tabs. Ours and the
-// reference run in turn, and each rate is the median of its runs, so that a
-// machine that is busy with something else spoils both alike.
+// It prints a line for each measurement: its name, our value, the reference's
+// value and their ratio, ours through the reference's, separated by tabs. Ours
+// and the reference run in turn, and each value is the median of its runs, so
+// that a machine that is busy with something else spoils both alike.
+//
+// The values of durable/ are rates, commands a second: a ratio over 1 says that
+// ours is faster. The values of actor/ are costs, nanoseconds for one operation
+// or, where the name says so, bytes: a ratio under 1 says that ours is cheaper.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -19,6 +24,9 @@ import (
 	"runtime/pprof"
 	"time"
 )
+
+// legend heads the lines. It goes where notes go, so that the output is lines only.
+const legend = "# name\tours\treference\tours/reference (durable/: a second, more is better; actor/: ns each or bytes, less is better)\n"
 
 // leastRuns is how many runs a median needs to be worth printing.
 const leastRuns = 5
@@ -30,15 +38,16 @@ func main() {
 	}
 }
 
-func run(args []string, out, notes io.Writer) error {
+func run(args []string, out, notes io.Writer) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(notes)
 	var (
 		pattern = flags.String("bench", ".", "regular expression for the names of the measurements")
-		runs    = flags.Int("runs", leastRuns, "runs of each side; the rate is their median")
+		runs    = flags.Int("runs", leastRuns, "runs of each side; the value is their median")
 		period  = flags.Duration("for", time.Second, "how long a run takes")
 		dir     = flags.String("dir", "", "folder for the files that are written; it should lie on a real disk (default: the system's temporary folder)")
 		profile = flags.String("cpuprofile", "", "write a CPU profile of our side to this file; the reference is not run")
+		heap    = flags.String("memprofile", "", "write a profile of our side's allocations to this file; the reference is not run")
 	)
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -48,7 +57,7 @@ func run(args []string, out, notes io.Writer) error {
 		return fmt.Errorf("-bench: %w", err)
 	}
 	switch {
-	case *runs < leastRuns && *profile == "":
+	case *runs < leastRuns && *profile == "" && *heap == "":
 		return fmt.Errorf("-runs %d: a median needs at least %d", *runs, leastRuns)
 	case *runs < 1:
 		return fmt.Errorf("-runs %d: at least one is needed", *runs)
@@ -62,21 +71,28 @@ func run(args []string, out, notes io.Writer) error {
 		}
 		defer stop()
 	}
+	if *heap != "" {
+		defer func() { err = errors.Join(err, writeAllocations(*heap)) }()
+	}
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt)
 	defer signal.Stop(interrupted)
-	s := session{runs: *runs, period: *period, dir: *dir, alone: *profile != "", interrupted: interrupted, out: out}
-	found := false
+	s := session{runs: *runs, period: *period, dir: *dir, alone: *profile != "" || *heap != "", interrupted: interrupted, out: out}
+	var chosen []measurement
 	for _, m := range measurements() {
-		if !names.MatchString(m.name) {
-			continue
-		}
-		found = true
-		if err := s.measure(m); err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+		if m.matches(names) {
+			chosen = append(chosen, m)
 		}
 	}
-	if !found {
+	if len(chosen) > 0 {
+		_, _ = io.WriteString(notes, legend)
+	}
+	for _, m := range chosen {
+		if err := s.measure(m); err != nil {
+			return fmt.Errorf("%s: %w", m.lines[0], err)
+		}
+	}
+	if len(chosen) == 0 {
 		return fmt.Errorf("-bench %s: no measurement has such a name", *pattern)
 	}
 	return nil
@@ -94,4 +110,12 @@ func startProfile(file string) (stop func(), err error) {
 		pprof.StopCPUProfile()
 		_ = f.Close()
 	}, nil
+}
+
+func writeAllocations(file string) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
 }

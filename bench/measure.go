@@ -5,22 +5,32 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"time"
 )
 
-// measurement compares two ways to do the same.
+// measurement compares two ways to do the same, by one value or by several.
 type measurement struct {
-	name            string
+	lines           []string // a name for each value
+	cost            bool     // the values are costs, not rates
 	ours, reference load
 }
 
+func (m *measurement) matches(names *regexp.Regexp) bool {
+	return slices.ContainsFunc(m.lines, names.MatchString)
+}
+
 // load does something for about period, with whatever it writes in dir, an
-// empty folder, and returns how often it did it a second.
-type load func(dir string, period time.Duration) (rate float64, err error)
+// empty folder, and returns a value for each line of its measurement.
+type load func(dir string, period time.Duration) (values []float64, err error)
 
 func measurements() []measurement {
-	return append(durable(), runtimes()...)
+	var all []measurement
+	for _, some := range [][]measurement{durable(), tells(), pingPongs(), asks(), spawns(), forkJoins()} {
+		all = append(all, some...)
+	}
+	return all
 }
 
 // session is one call of the program.
@@ -33,50 +43,73 @@ type session struct {
 	out         io.Writer
 }
 
-// measure runs both sides in turn and prints the line.
+// measure runs both sides in turn and prints the lines.
 func (s *session) measure(m measurement) error {
-	var ours, reference []float64
+	ours, reference := make([][]float64, len(m.lines)), make([][]float64, len(m.lines))
 	for range s.runs {
-		rate, err := s.once(m.ours)
-		if err != nil {
+		if err := s.collect(m.ours, ours); err != nil {
 			return err
 		}
-		ours = append(ours, rate)
 		if s.alone {
 			continue
 		}
-		if rate, err = s.once(m.reference); err != nil {
+		if err := s.collect(m.reference, reference); err != nil {
 			return fmt.Errorf("the reference: %w", err)
 		}
-		reference = append(reference, rate)
 	}
-	if s.alone {
-		_, err := fmt.Fprintf(s.out, "%s\t%.0f\t-\t-\n", m.name, median(ours))
+	for i, name := range m.lines {
+		if err := s.print(m, name, ours[i], reference[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect runs a load and appends each of its values to those of its line.
+func (s *session) collect(l load, to [][]float64) error {
+	values, err := s.once(l)
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(s.out, "%s\t%.0f\t%.0f\t%.2f\n", m.name, median(ours), median(reference), median(ours)/median(reference))
+	for i, v := range values {
+		to[i] = append(to[i], v)
+	}
+	return nil
+}
+
+func (s *session) print(m measurement, name string, ours, reference []float64) error {
+	digits := 0
+	if m.cost {
+		digits = 1
+	}
+	if s.alone {
+		_, err := fmt.Fprintf(s.out, "%s\t%.*f\t-\t-\n", name, digits, median(ours))
+		return err
+	}
+	a, b := median(ours), median(reference)
+	_, err := fmt.Fprintf(s.out, "%s\t%.*f\t%.*f\t%.2f\n", name, digits, a, digits, b, a/b)
 	return err
 }
 
 // once runs a load in a folder of its own, which is removed afterwards.
-func (s *session) once(l load) (rate float64, err error) {
+func (s *session) once(l load) (values []float64, err error) {
 	select {
 	case <-s.interrupted:
-		return 0, errors.New("interrupted")
+		return nil, errors.New("interrupted")
 	default:
 	}
 	dir, err := os.MkdirTemp(s.dir, "twinsrv-bench-")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	return l(dir, s.period)
 }
 
-// median returns the middle of an odd number of rates, and the mean of the two
-// in the middle of an even one. It sorts the rates.
-func median(rates []float64) float64 {
-	slices.Sort(rates)
-	n := len(rates)
-	return (rates[(n-1)/2] + rates[n/2]) / 2
+// median returns the middle of an odd number of values, and the mean of the two
+// in the middle of an even one. It sorts the values.
+func median(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
 }

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/twinsrv/twinsrv/actor"
+)
+
+// manyAskers is how many goroutines ask one actor at a time.
+const manyAskers = 64
+
+// asks measures messages that are answered. The reference is a goroutine that
+// reads requests from a buffered channel and answers each on the channel that
+// comes with it, which the asker makes once; it knows no deadlines.
+func asks() []measurement {
+	return []measurement{
+		{
+			lines: []string{"actor/ask-p50", "actor/ask-p99"}, cost: true,
+			ours: func(_ string, period time.Duration) ([]float64, error) {
+				_, l, err := ask(1, period)
+				return []float64{l.quantile(0.5), l.quantile(0.99)}, err
+			},
+			reference: func(_ string, period time.Duration) ([]float64, error) {
+				_, l, err := channelAsk(1, period)
+				return []float64{l.quantile(0.5), l.quantile(0.99)}, err
+			},
+		},
+		{
+			lines: []string{"actor/ask-64-askers", "actor/ask-64-askers-p99"}, cost: true,
+			ours: func(_ string, period time.Duration) ([]float64, error) {
+				cost, l, err := ask(manyAskers, period)
+				return []float64{cost, l.quantile(0.99)}, err
+			},
+			reference: func(_ string, period time.Duration) ([]float64, error) {
+				cost, l, err := channelAsk(manyAskers, period)
+				return []float64{cost, l.quantile(0.99)}, err
+			},
+		},
+	}
+}
+
+// ask has n goroutines ask an actor, each again when it has been answered.
+func ask(n int, period time.Duration) (cost float64, all *latencies, err error) {
+	all = &latencies{}
+	question := &reading{}
+	_, err = withSystem(func(sys *actor.System) ([]float64, error) {
+		r, err := sys.Spawn("receiver", actor.PropsFunc(func(c *actor.Context, msg any) error {
+			c.Respond(msg)
+			return nil
+		}))
+		if err != nil {
+			return nil, err
+		}
+		ctx := context.Background()
+		cost, err = timed(n, period, all, func(int) error {
+			_, err := r.Ask(ctx, question)
+			return err
+		})
+		return nil, err
+	})
+	return cost, all, err
+}
+
+type request struct {
+	msg    any
+	answer chan any
+}
+
+func channelAsk(n int, period time.Duration) (cost float64, all *latencies, err error) {
+	all = &latencies{}
+	question := &reading{}
+	requests := make(chan request, n)
+	go func() {
+		for r := range requests {
+			r.answer <- r.msg
+		}
+	}()
+	defer close(requests)
+	answers := make([]chan any, n)
+	for i := range answers {
+		answers[i] = make(chan any, 1)
+	}
+	cost, err = timed(n, period, all, func(who int) error {
+		requests <- request{question, answers[who]}
+		<-answers[who]
+		return nil
+	})
+	return cost, all, err
+}
+
+// timed has n goroutines do something over and over, notes how long each time
+// took, and returns the nanoseconds through all of them.
+func timed(n int, period time.Duration, all *latencies, do func(who int) error) (cost float64, err error) {
+	taken := make([]latencies, n)
+	rate, err := crowd(n, period, func(who, turn int) error {
+		begin := time.Now()
+		err := do(who)
+		if turn > 0 {
+			taken[who].add(time.Since(begin))
+		}
+		return err
+	})
+	for i := range taken {
+		all.merge(&taken[i])
+	}
+	return 1e9 / rate, err
+}
