@@ -65,6 +65,18 @@ func (c *Context) Stash() error {
 	return nil
 }
 
+// heldBack takes all messages that were taken from the mailbox and not handled,
+// in order.
+func (x *extras) heldBack() []Message {
+	all := x.stash
+	x.stash = nil
+	if d := x.delegation; d != nil {
+		x.delegation = nil
+		all = append(all, d.waiting...)
+	}
+	return all
+}
+
 // UnstashAll puts the stashed messages in front of the mailbox, in the order
 // in which they were stashed.
 func (c *Context) UnstashAll() {

@@ -134,6 +134,13 @@ func (c *Context) Respond(v any) {
 	}
 }
 
+// acknowledge answers an ask, and nobody else.
+func (c *Context) acknowledge() {
+	if c.msg.Reply != nil {
+		c.Respond(nil)
+	}
+}
+
 // Fail answers the ask with an error, which the asker gets as it is. When the
 // message is no ask, the error is only logged, at debug level.
 func (c *Context) Fail(err error) {
@@ -227,7 +234,7 @@ func (c *Context) Resume() {
 func (c *Context) Retire() bool {
 	c.must()
 	r := c.r
-	if r.phase != phaseRunning || (r.extra != nil && len(r.extra.stash) > 0) {
+	if x := r.extra; r.phase != phaseRunning || (x != nil && (len(x.stash) > 0 || (x.delegation != nil && len(x.delegation.waiting) > 0))) {
 		return false
 	}
 	r.mu.Lock()

@@ -2,7 +2,6 @@ package actor
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -24,11 +23,8 @@ type ZombieMsg struct {
 type DeadLetters struct {
 	count atomic.Uint64
 	sys   *System
-	mu    sync.Mutex
-	subs  atomic.Pointer[[]*subscription]
+	hub   hub[ZombieMsg]
 }
-
-type subscription struct{ f func(ZombieMsg) }
 
 // DeadLetters returns the system's dead letters.
 func (s *System) DeadLetters() *DeadLetters { return &s.letters }
@@ -38,31 +34,14 @@ func (s *System) DeadLetters() *DeadLetters { return &s.letters }
 // logged. A ZombieMsg that f sends on to a stopped actor is counted and not
 // published again.
 func (d *DeadLetters) Subscribe(f func(ZombieMsg)) (cancel func()) {
-	sub := &subscription{f}
-	d.change(func(old []*subscription) []*subscription { return append(old, sub) })
-	return func() {
-		d.change(func(old []*subscription) []*subscription {
-			kept := old[:0]
-			for _, s := range old {
-				if s != sub {
-					kept = append(kept, s)
-				}
-			}
-			return kept
-		})
-	}
+	return d.hub.add(&subscription[ZombieMsg]{f: f})
 }
 
-// change replaces the list by what f makes of a copy of it.
-func (d *DeadLetters) change(f func([]*subscription) []*subscription) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var list []*subscription
-	if old := d.subs.Load(); old != nil {
-		list = append(list, *old...)
-	}
-	list = f(list)
-	d.subs.Store(&list)
+// SubscribeRef has r told each dead letter as a ZombieMsg from now on, until it
+// stops. It is told nothing while its mailbox is full. The same comes of
+// sending Subscribe to /system/deadletters.
+func (d *DeadLetters) SubscribeRef(r *Ref) (cancel func()) {
+	return d.hub.add(&subscription[ZombieMsg]{ref: r})
 }
 
 // Count returns how many dead letters there have been.
@@ -71,8 +50,7 @@ func (d *DeadLetters) Count() uint64 { return d.count.Load() }
 // Publish adds a dead letter. At is set when it is zero.
 func (d *DeadLetters) Publish(z ZombieMsg) {
 	d.count.Add(1)
-	subs := d.subs.Load()
-	if subs == nil || len(*subs) == 0 {
+	if !d.hub.heard() {
 		return
 	}
 	if _, again := z.Message.Payload.(ZombieMsg); again {
@@ -81,11 +59,7 @@ func (d *DeadLetters) Publish(z ZombieMsg) {
 	if z.At.IsZero() {
 		z.At = d.sys.Now()
 	}
-	for _, sub := range *subs {
-		if err := protect(func() error { sub.f(z); return nil }); err != nil {
-			d.sys.log.Error("a subscriber of dead letters panicked", "err", err)
-		}
-	}
+	d.hub.publish(d.sys, z)
 }
 
 // deadLetter publishes m and ends its ask.
@@ -100,7 +74,7 @@ func (s *System) deadLetter(to string, m Message, reason error) {
 // absent deals with a message to an actor that takes none any more.
 func (r *Ref) absent(m Message) {
 	switch p := m.Payload.(type) {
-	case Terminated:
+	case Terminated, *delegationEnd:
 		return
 	case PoisonPill:
 		if m.Reply != nil {

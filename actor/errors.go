@@ -23,6 +23,9 @@ var (
 	ErrAlreadyExists = errors.New("name is taken")
 	// ErrNotFound says that a path names no actor.
 	ErrNotFound = errors.New("no such actor")
+	// ErrDieIn is why an actor ended that its dead-man's handle (Context.DieIn)
+	// stopped.
+	ErrDieIn = errors.New("did not end in the time it had given itself")
 	// ErrInvalid says that props or a name cannot be used to spawn an actor.
 	ErrInvalid = errors.New("invalid")
 )

@@ -1,7 +1,5 @@
 package actor
 
-import "time"
-
 // extras is what an actor needs only once it uses it. Owned by the turn.
 type extras struct {
 	sigs    []signal // taken from the system mailbox, from nextSig on
@@ -14,7 +12,12 @@ type extras struct {
 	watching   map[*Ref]struct{}
 	scope      *clockCtx // Context.Context
 
-	restarts  []time.Time // of the last Strategy.Within
+	delegation *delegation
+	dying      Timer // Context.DieIn
+	store      *Store
+
+	restarts  tracker // of the last Strategy.Within
+	restarted bool    // the instance to come is not the first
 	backoff   *backoff
 	started   bool // the failed instance had started
 	failure   error

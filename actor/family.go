@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 )
 
 // family is an actor's children. Its lock may be held while a child's is
@@ -19,7 +18,7 @@ type family struct {
 	closed   bool              // the actor stops: no more children
 	waited   int               // children with leaving set
 	named    uint64            // generated names so far
-	restarts []time.Time       // of an all-for-one strategy
+	restarts tracker           // of an all-for-one strategy
 }
 
 func (r *Ref) family() *family {

@@ -32,6 +32,7 @@ func (r *Ref) start() {
 	}
 	r.phase = phaseRunning
 	r.setHold(0, holdPhase)
+	r.tellStarted()
 	r.flushLater()
 	if r.stopAsked {
 		r.beginStop(nil, nil)
@@ -78,9 +79,7 @@ func (r *Ref) drain() {
 	r.draining = true
 	r.leaveLane()
 	if x := r.extra; x != nil {
-		stash := x.stash
-		x.stash = nil
-		r.putBack(stash)
+		r.putBack(x.heldBack())
 	}
 	for budget := r.MailboxLen() + drainedInline; r.draining && budget > 0; budget-- {
 		r.drainOne()
@@ -174,12 +173,15 @@ func (r *Ref) finishAfterPostStop() {
 	r.mu.Lock()
 	r.finished = true
 	var awaiting []Parker
+	var reason error
 	if r.rare != nil {
+		reason = r.rare.reason
 		awaiting, r.rare.awaiting = r.rare.awaiting, nil
 	}
 	r.mu.Unlock()
 	for _, p := range awaiting {
 		p.Unpark()
 	}
+	r.sys.events.publish(Event{Kind: ActorStopped, Ref: r, Reason: reason})
 	r.sys.onFinished(r)
 }

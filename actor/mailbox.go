@@ -65,7 +65,7 @@ func (r *Ref) wake(w Worker) {
 // nobody could send it again.
 func beyondCapacity(payload any) bool {
 	switch payload.(type) {
-	case PoisonPill, Terminated, *timer, *piped:
+	case PoisonPill, Terminated, *timer, *piped, *delegationEnd:
 		return true
 	}
 	return false

@@ -70,6 +70,9 @@ type Props struct {
 	// in order, ahead of what is sent to it later. Terminated, PoisonPill and
 	// an actor's own timers and piped results never come here.
 	OnAbsent func(name string, m Message) bool
+	// WatchChildren has the actor get Terminated of each of its children, as
+	// if it watched them from the start.
+	WatchChildren bool
 	// Held starts the actor with its user mailbox held, until Context.Resume.
 	Held bool
 	// OwnPoison delivers PoisonPill to Receive instead of stopping.
@@ -105,10 +108,12 @@ type spec struct {
 	policy     Policy
 	Held       bool
 	OwnPoison  bool
+
+	WatchChildren bool
 }
 
 func (p *Props) spec() spec {
-	s := spec{New: p.New, Supervisor: p.Supervisor, OnAbsent: p.OnAbsent, Held: p.Held, OwnPoison: p.OwnPoison}
+	s := spec{New: p.New, Supervisor: p.Supervisor, OnAbsent: p.OnAbsent, Held: p.Held, OwnPoison: p.OwnPoison, WatchChildren: p.WatchChildren}
 	s.policy = p.Mailbox.Policy
 	switch {
 	case p.Mailbox.New != nil || s.policy == Block || s.policy == DropOldest:

@@ -110,5 +110,9 @@ func (r *Ref) cancelTimers() {
 			t.Stop()
 		}
 		x.timers = nil
+		if x.dying != nil {
+			x.dying.Stop()
+			x.dying = nil
+		}
 	}
 }

@@ -9,6 +9,8 @@ const (
 	sigBackoff                  // the wait before a restart is over
 	sigDirective                // a supervisor's decision
 	sigEscalated                // a child escalated its failure
+	sigDie                      // payload: the timer of Context.DieIn
+	sigLater                    // a directive whose delay is over; payload: the backoff
 )
 
 // signal is a message of the system mailbox.
@@ -79,6 +81,10 @@ func (r *Ref) onSignal(s signal) {
 		r.onDirective(s)
 	case sigEscalated:
 		r.onEscalated(s)
+	case sigDie:
+		r.onDie(s)
+	case sigLater:
+		r.onLater(s)
 	}
 }
 

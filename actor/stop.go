@@ -11,25 +11,50 @@ import (
 // namedLate is how many late actors an error of Stop names.
 const namedLate = 20
 
-// Stop stops all actors, children first, then waits for jobs of System.Go and
-// ends the system's goroutines. It is bounded by ctx alone: at its end the
-// error names the actors that have not stopped, and wraps ctx's error. What
-// was late goes on ending by itself. Stop may be called again to wait longer.
-// An actor that calls it waits for itself.
-func (s *System) Stop(ctx context.Context) error {
+// SignalStop begins to stop all actors, children first, and returns at once.
+// The system's goroutines end when the last actor has.
+func (s *System) SignalStop() {
 	s.stopping.Store(true)
 	s.user.Stop()
+}
+
+// LateError is the report of a System.Stop whose deadline passed.
+type LateError struct {
+	System string
+	Actors []string // the paths of those that others wait for, sorted
+	Jobs   int      // functions of System.Go and PipeTo that still run
+	cause  error
+}
+
+// Error names who is late, at most 20 of them.
+func (e *LateError) Error() string {
+	late := listed(e.Actors)
+	if e.Jobs > 0 {
+		if late != "" {
+			late += ", and "
+		}
+		late += fmt.Sprintf("%d background jobs", e.Jobs)
+	}
+	return fmt.Sprintf("stopping system %s: still running: %s: %v", e.System, late, e.cause)
+}
+
+// Unwrap returns the error of the context that ended.
+func (e *LateError) Unwrap() error { return e.cause }
+
+// Stop is SignalStop, and waits for actors, then for jobs of System.Go, and
+// for the end of the system's goroutines. It is bounded by ctx alone: at its
+// end the error is a *LateError. What was late goes on ending by itself. Stop
+// may be called again to wait longer. An actor that calls it waits for itself.
+func (s *System) Stop(ctx context.Context) error {
+	s.SignalStop()
 	for _, r := range []*Ref{s.user, s.root} {
 		r.Stop()
 		if err := s.AwaitStop(ctx, r); err != nil {
-			if late := s.late(); len(late) > 0 {
-				err = fmt.Errorf("%s: %w", listed(late), unwrapOnce(err))
-			}
-			return fmt.Errorf("stopping system %s: still running: %w", s.name, err)
+			return &LateError{System: s.name, Actors: s.late(), Jobs: s.jobs.running(), cause: unwrapOnce(err)}
 		}
 	}
 	if n, err := s.jobs.wait(ctx); err != nil {
-		return fmt.Errorf("stopping system %s: %d background jobs still run: %w", s.name, n, err)
+		return &LateError{System: s.name, Jobs: n, cause: err}
 	}
 	if s.own != nil {
 		if err := s.own.wait(ctx); err != nil {
@@ -123,6 +148,12 @@ func (j *jobs) done() {
 	for _, p := range wake {
 		p.Unpark()
 	}
+}
+
+func (j *jobs) running() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.n
 }
 
 // wait returns when no job runs; an error with their number when ctx ends.

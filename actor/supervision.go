@@ -50,8 +50,12 @@ type Strategy struct {
 	// failed child's turn, so also concurrently, and must not block. A panic
 	// in it counts as Stop.
 	Decide func(err error) Directive
+	// Choose is Decide with more to go by and a delay to give; when it is set,
+	// Decide is not used.
+	Choose func(f Failure) Decision
 	// MaxRestarts is how many restarts fit in Within; one more stops the
-	// child. 0 means 5; negative means no limit.
+	// child. 0 means 5; negative means no limit. Beyond 64 the count is on the
+	// safe side: some restarts may be counted longer than Within.
 	MaxRestarts int
 	// Within is the time that restarts are counted over; 0 means 1 minute.
 	Within time.Duration
@@ -62,41 +66,26 @@ type Strategy struct {
 	MaxBackoff time.Duration
 }
 
-func (s *Strategy) decide(err error) Directive {
-	if s.Decide == nil {
-		return Restart
-	}
-	d := Stop
-	if failed := protect(func() error { d = s.Decide(err); return nil }); failed != nil {
-		return Stop
-	}
-	return d
-}
-
-// budget counts a restart at now. It returns the restarts still counted, how
-// long to wait, and whether there may be one more.
-func (s *Strategy) budget(past []time.Time, now time.Time) ([]time.Time, time.Duration, bool) {
-	limit, within := s.MaxRestarts, s.Within
+// budget counts a restart at now. It returns how long to wait, and whether
+// there may be one more.
+func (s *Strategy) budget(past *tracker, now time.Time) (time.Duration, bool) {
+	limit := s.MaxRestarts
 	if limit == 0 {
 		limit = 5
 	}
-	if within <= 0 {
-		within = time.Minute
+	recent := past.count(now, s.within())
+	if limit > 0 && recent >= limit {
+		return 0, false
 	}
-	recent := past[:0]
-	for _, t := range past {
-		if now.Sub(t) < within {
-			recent = append(recent, t)
-		}
+	past.add(now)
+	return s.wait(recent), true
+}
+
+func (s *Strategy) within() time.Duration {
+	if s.Within <= 0 {
+		return time.Minute
 	}
-	if limit > 0 && len(recent) >= limit {
-		return recent, 0, false
-	}
-	wait := s.wait(len(recent))
-	if limit < 0 && len(recent) > 32 {
-		recent = recent[1:] // enough to know the longest wait
-	}
-	return append(recent, now), wait, true
+	return s.Within
 }
 
 func (s *Strategy) wait(restartsBefore int) time.Duration {
@@ -137,17 +126,30 @@ func (r *Ref) fail(err error, msg any) {
 	r.setHold(holdPhase, 0)
 
 	strategy := r.parent.strategy()
-	d := strategy.decide(err)
+	chosen := strategy.decide(r, err, msg)
+	d, wait := chosen.Directive, chosen.Delay
 	r.sys.log.Warn("actor failed", "actor", r.Path(), "err", err, "directive", d.String())
-	var wait time.Duration
+	r.sys.events.publish(Event{Kind: ActorFailed, Ref: r, Reason: err, Directive: d})
 	if d == Restart || (d == Resume && !x.started) {
 		d = Restart
-		var ok bool
-		if wait, ok = r.spend(strategy); !ok {
-			d, err = Stop, fmt.Errorf("too many restarts, the last for: %w", err)
+		backoff, ok := r.spend(strategy)
+		if !ok {
+			d, err, wait = Stop, fmt.Errorf("too many restarts, the last for: %w", err), 0
+		} else if wait <= 0 {
+			wait = backoff
 		}
 	}
-	if strategy.AllForOne && (d == Restart || d == Stop) {
+	if wait > 0 && d != Restart {
+		r.later(d, err, wait)
+		return
+	}
+	r.decided(d, err, wait)
+}
+
+// decided applies what was decided about r, to its siblings too where all are
+// for one.
+func (r *Ref) decided(d Directive, err error, wait time.Duration) {
+	if r.parent.strategy().AllForOne && (d == Restart || d == Stop) {
 		for _, c := range r.parent.Children() {
 			if c != r {
 				c.signal(signal{kind: sigDirective, directive: d, err: err, payload: wait})
@@ -161,15 +163,12 @@ func (r *Ref) fail(err error, msg any) {
 func (r *Ref) spend(s *Strategy) (wait time.Duration, ok bool) {
 	now := r.sys.Now()
 	if !s.AllForOne {
-		x := r.extras()
-		x.restarts, wait, ok = s.budget(x.restarts, now)
-		return wait, ok
+		return s.budget(&r.extras().restarts, now)
 	}
 	f := r.parent.family()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.restarts, wait, ok = s.budget(f.restarts, now)
-	return wait, ok
+	return s.budget(&f.restarts, now)
 }
 
 func (r *Ref) strategy() *Strategy {
@@ -235,6 +234,15 @@ func (r *Ref) onDirective(s signal) {
 		}
 	case s.directive == Stop:
 		r.beginStop(s.err, nil)
+	case s.directive == Restart && s.payload == nil: // its own, after it was escalated
+		if r.phase == phaseFailed {
+			wait, ok := r.spend(r.parent.strategy())
+			if !ok {
+				r.beginStop(fmt.Errorf("too many restarts, the last for: %w", r.extras().failure), nil)
+				return
+			}
+			r.restart(r.extras().failure, wait)
+		}
 	case s.directive == Restart && (r.phase == phaseRunning || r.phase == phaseFailed):
 		x := r.extras()
 		if r.phase == phaseRunning {
@@ -255,7 +263,12 @@ func (r *Ref) onEscalated(s signal) {
 	case phaseRunning:
 		x := r.extras()
 		x.escalated = append(x.escalated, s.ref)
-		r.fail(Failed{Child: s.ref, Reason: s.err, Message: s.payload}, nil)
+		f := Failed{Child: s.ref, Reason: s.err, Message: s.payload}
+		if recv, ok := r.instance.(FailedReceiver); ok {
+			r.receiveFailed(recv, f)
+		} else {
+			r.fail(f, nil)
+		}
 	case phaseFailed:
 		x := r.extras()
 		x.escalated = append(x.escalated, s.ref)
@@ -299,9 +312,9 @@ func (r *Ref) restart(reason error, wait time.Duration) {
 	r.instance = nil
 	r.cancelTimers()
 	x.behaviours, x.escalated, x.failedOn = nil, nil, nil
-	stash := x.stash
-	x.stash = nil
-	r.putBack(stash)
+	r.leaveDelegate()
+	r.putBack(x.heldBack())
+	x.stopBackoff()
 	x.backoff = &backoff{over: wait <= 0}
 	if wait > 0 {
 		b := x.backoff
@@ -330,6 +343,7 @@ func (r *Ref) tryRestart() {
 		r.setHold(0, holdUser)
 	}
 	r.phase = phaseNew
+	x.restarted = true
 }
 
 func (x *extras) stopBackoff() {

@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"runtime"
@@ -40,6 +41,8 @@ type System struct {
 
 	root, user, system *Ref
 	letters            DeadLetters
+	events             Events
+	global             Store
 	promises           sync.Pool
 	jobs               jobs
 	stopping           atomic.Bool
@@ -72,6 +75,7 @@ func NewSystem(name string, cfg Config) *System {
 		s.exec = s.own
 	}
 	s.letters.sys = s
+	s.events.sys = s
 	s.jobs.sys = s
 	s.plant()
 	return s
@@ -86,17 +90,29 @@ func (s *System) plant() {
 	s.user = s.mustSpawn(s.root, "user", PropsFunc(s.zombie))
 	s.system = s.mustSpawn(s.root, "system", PropsFunc(s.zombie))
 	s.mustSpawn(s.system, "deadletters", PropsFunc(s.zombie))
+	s.mustSpawn(s.system, "events", PropsFunc(s.zombie))
 }
 
-// zombie is the behaviour of the actors at the top and of the dead letters:
+// zombie is the behaviour of the runtime's own actors: but for subscriptions,
 // whatever is sent to them reaches nobody.
 func (s *System) zombie(c *Context, msg any) error {
 	m := c.Message()
-	if z, ok := msg.(ZombieMsg); ok {
-		s.letters.Publish(z)
-	} else {
-		s.letters.Publish(ZombieMsg{To: c.r.Path(), Message: m, Reason: errNobody})
+	switch p := msg.(type) {
+	case ZombieMsg:
+		s.letters.Publish(p)
+		return nil
+	case Subscribe:
+		if s.subscribe(c.r, cmp.Or(p.Ref, m.Sender)) {
+			c.acknowledge()
+			return nil
+		}
+	case Unsubscribe:
+		if s.unsubscribe(c.r, cmp.Or(p.Ref, m.Sender)) {
+			c.acknowledge()
+			return nil
+		}
 	}
+	s.letters.Publish(ZombieMsg{To: c.r.Path(), Message: m, Reason: errNobody})
 	return nil
 }
 
@@ -113,8 +129,11 @@ func newRef(s *System, parent *Ref, name string, p Props) *Ref {
 	if p.Held {
 		r.hold |= holdUser
 	}
+	if parent != nil && parent.props.WatchChildren {
+		r.rarely().watchers = []*Ref{parent}
+	}
 	if r.props.capacity < 0 {
-		r.rare = &rare{lane: newLane(p.Mailbox)}
+		r.rarely().lane = newLane(p.Mailbox)
 	}
 	r.ctx.r = r
 	return r
@@ -125,6 +144,9 @@ func (s *System) Name() string { return s.name }
 
 // Logger returns the configured logger, or one that discards.
 func (s *System) Logger() *slog.Logger { return s.log }
+
+// Global returns the system's store, which all its actors share.
+func (s *System) Global() *Store { return &s.global }
 
 // Root returns the actor /, the parent of /user and /system.
 func (s *System) Root() *Ref { return s.root }

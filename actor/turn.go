@@ -101,7 +101,7 @@ func (r *Ref) deliver(m Message) {
 			return
 		}
 	case Terminated:
-		if !r.forget(p.Ref) {
+		if !r.terminated(p) {
 			return // no longer watched
 		}
 		own = true
@@ -112,8 +112,17 @@ func (r *Ref) deliver(m Message) {
 		m.Payload, own = p.msg, p.owner == r
 	case *piped:
 		m.Payload, own = p.value, p.own
+	case *delegationEnd:
+		if !r.delegatesTo(p.by) {
+			return // it had ended otherwise
+		}
+		r.endDelegation()
+		m.Payload, own = DelegationEnded{Delegate: p.by, Payload: p.payload}, true
 	case *again:
 		m.Payload, own = p.value, true
+	}
+	if x := r.extra; x != nil && x.delegation != nil && !own && r.delegate(m) {
+		return
 	}
 	c := &r.ctx
 	c.begin(m)

@@ -7,7 +7,7 @@ import (
 
 // watch registers r with t. For r's turn.
 func (r *Ref) watch(t *Ref) {
-	if t == r || t == nil {
+	if t == r || t == nil || r.watchesChild(t) {
 		return
 	}
 	x := r.extras()
@@ -35,10 +35,13 @@ func (r *Ref) watch(t *Ref) {
 
 // unwatch also makes a Terminated that is queued already be dropped.
 func (r *Ref) unwatch(t *Ref) {
-	if r.forget(t) {
+	if r.forget(t) || r.watchesChild(t) {
 		t.removeWatcher(r)
 	}
 }
+
+// watchesChild says that t is watched without having been asked for.
+func (r *Ref) watchesChild(t *Ref) bool { return r.props.WatchChildren && t.parent == r }
 
 // forget says whether t was watched, and is no more.
 func (r *Ref) forget(t *Ref) bool {
