@@ -171,6 +171,18 @@ func (c *Context) Forward(to Target) error {
 	return nil
 }
 
+// TryForward is Forward to an actor that may have stopped: then it returns
+// ErrStopped instead of making a dead letter, and the message is still this
+// handler's.
+func (c *Context) TryForward(to *Ref) error {
+	c.must()
+	if err := to.enqueue(c.msg, c.worker); err != nil {
+		return err
+	}
+	c.did |= didForward
+	return nil
+}
+
 // Defer takes the ask over: the handler will not answer, and whoever has the
 // promise must. It returns nil when the message is no ask. When the handler
 // fails the ask fails with it all the same.

@@ -8,6 +8,11 @@ import (
 const (
 	monitorPeriod = 10 * time.Millisecond
 	maxStanding   = 4096 // workers added at most for those that stand still
+
+	// A turn that has lasted this many looks (1 s) blocks or computes for long.
+	// A shorter one may only have been kept from running by a busy machine.
+	blockedLooks = 100
+	warnPeriod   = time.Minute
 )
 
 // monitor keeps handlers that block from stopping everybody else. It is awake
@@ -21,7 +26,7 @@ type monitor struct {
 	awake   atomic.Bool
 	stuck   atomic.Int32 // workers with stuck set
 	surplus atomic.Int32 // workers that should end
-	capped  bool         // the cap has been reported
+	warned  time.Time    // when a warning was logged last
 }
 
 func (m *monitor) init(d *dispatcher) {
@@ -73,8 +78,14 @@ func (m *monitor) run() {
 // only takes note.
 func (m *monitor) look(first bool) {
 	list := *m.d.workers.Load()
+	blocked := 0
 	for _, w := range list {
 		turns := w.turns.Load()
+		if first || turns != w.seen || turns%2 == 0 {
+			w.still = 0
+		} else if w.still++; w.still >= blockedLooks {
+			blocked++
+		}
 		if !first && turns == w.seen && turns%2 == 1 && w.stuck.CompareAndSwap(false, true) {
 			m.stuck.Add(1)
 			if w.turns.Load() != turns && w.stuck.CompareAndSwap(true, false) {
@@ -97,18 +108,29 @@ func (m *monitor) look(first bool) {
 	}
 	d.mu.Unlock()
 	m.surplus.Store(int32(max(0, moving-d.base)))
-	m.report(add, n, capped)
+	if add > 0 {
+		d.log.Debug("workers added for those that stand still", "added", add, "workers", n+add)
+	}
+	m.warn(blocked, n+max(add, 0), capped)
 	d.kick()
 }
 
-func (m *monitor) report(add, n int, capped bool) {
-	if add > 0 {
-		m.d.log.Warn("handlers block: workers added; use PipeTo for slow work", "added", add, "workers", n+add)
+// warn speaks of handlers that have blocked for long, and of the cap, once a
+// minute.
+func (m *monitor) warn(blocked, workers int, capped bool) {
+	if blocked == 0 && !capped {
+		return
 	}
-	if capped && !m.capped {
-		m.d.log.Error("too many handlers block: no more workers are added", "workers", n)
+	now := m.d.Now()
+	if !m.warned.IsZero() && now.Sub(m.warned) < warnPeriod {
+		return
 	}
-	m.capped = capped
+	m.warned = now
+	if capped {
+		m.d.log.Error("too many handlers block: no more workers are added", "workers", workers)
+	} else {
+		m.d.log.Warn("handlers have blocked for a second; use PipeTo for slow work", "handlers", blocked, "workers", workers)
+	}
 }
 
 func (m *monitor) anyQueued() bool {

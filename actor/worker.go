@@ -26,6 +26,7 @@ type worker struct {
 	turns  atomic.Uint64 // odd while a turn runs
 	stuck  atomic.Bool   // the monitor found it standing still
 	seen   uint64        // turns when the monitor looked last; the monitor's
+	still  int           // looks in a row that found the same turn; the monitor's
 	looked uint64
 }
 
