@@ -12,13 +12,16 @@ import (
 // takes no further message.
 const maxInFlight = 256
 
+// maxBytesInFlight bounds the states of those turns; one may be larger.
+const maxBytesInFlight = 4 << 20
+
 // phase is what an activation does with the messages it is given.
 type phase uint8
 
 const (
 	loading     phase = iota // the mailbox is held until the record is there
 	serving                  // turns run
-	failed                   // the store did not answer; messages are refused
+	failed                   // the store did not answer; the next message tries again
 	quarantined              // the record cannot be read; only deletion helps
 )
 
@@ -59,7 +62,8 @@ type activation struct {
 	lane     *persist.Lane
 	head     head
 	queue    releaseQueue
-	inFlight int // units submitted whose outcome has not come
+	inFlight int  // units submitted whose outcome has not come
+	viewed   bool // the view shows acknowledged state, also while reading fails
 	poison   error
 	creating *creation
 	barrier  func(*actor.Context) // runs once nothing is in flight
@@ -78,23 +82,36 @@ func (a *activation) Receive(ctx *actor.Context, msg any) error {
 	switch {
 	case err != nil:
 		a.refuse(ctx, msg, reply, err)
-	case a.phase == failed:
-		a.refuse(ctx, msg, reply, a.reason)
-		a.leaveIfIdle(ctx)
+	case reply != nil && reply.Done():
+		// The asker was told that the outcome is unknown. Doing nothing is one
+		// of the possible ones, and keeps a backlog from outliving its askers.
+	case a.phase == failed && m.op != opPassivate:
+		a.barrier = func(ctx *actor.Context) { a.dispatch(ctx, m, reply) }
+		a.load(ctx)
+	default:
+		a.dispatch(ctx, m, reply)
+	}
+	a.asked = nil
+	a.leaveIfAbsent(ctx)
+	return nil
+}
+
+// dispatch does what a message asks for.
+func (a *activation) dispatch(ctx *actor.Context, m *Message, reply *actor.Promise) {
+	switch {
 	case m.op == opPassivate:
 		a.passivate(ctx, reply)
+	case a.phase == failed:
+		a.refuse(ctx, m, reply, a.reason)
 	case m.op == opDelete:
 		a.drained(ctx, func(ctx *actor.Context) { a.remove(ctx, m, reply) })
 	case a.phase == quarantined:
-		a.refuse(ctx, msg, reply, a.reason)
+		a.refuse(ctx, m, reply, a.reason)
 	case m.op == opTouch:
 		answer(reply, nil, nil)
 	default:
 		a.turn(ctx, m, reply)
 	}
-	a.asked = nil
-	a.leaveIfAbsent(ctx)
-	return nil
 }
 
 // bind accepts what may stand in the mailbox: a Message, a Go value of one of
@@ -128,6 +145,9 @@ func (a *activation) PreRestart(ctx *actor.Context, _ error, _ any) {
 // abandon ends an activation that did not retire. What it has in flight may or
 // may not become durable.
 func (a *activation) abandon(ctx *actor.Context) {
+	if !a.async.clean(a) && a.async.failing == nil && a.async.running == nil {
+		a.async.start(ctx, a, true)
+	}
 	a.async.cancel()
 	if a.inFlight > 0 {
 		a.host.SetView(nil) // the store alone knows what becomes of it

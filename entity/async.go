@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -29,7 +30,10 @@ type flusher struct {
 	running  *flush
 	reserved uint64 // revisions through this one may be given out
 	timer    *flushTimer
-	failing  error // why the last write failed
+	failing  error  // why the last write failed
+	warned   bool   // the log knows that writes fail
+	tried    uint64 // the revision of the write that failed
+	removing bool   // a deletion failed, and may have happened all the same
 	pause    time.Duration
 }
 
@@ -109,9 +113,13 @@ func (f *flusher) start(ctx *actor.Context, a *activation, clean bool) {
 		}
 	}
 	r := *of
-	r.Life, r.Reserved = a.head.life, r.Revision+reserveAhead
+	// An unclean stop may have left revisions above the state's own that were
+	// given out.
+	r.Life, r.Reserved = a.head.life, max(r.Revision, a.head.floor)
 	if clean {
-		r.Reserved = r.Revision
+		f.reserved = r.Reserved // gives the others back, from now on
+	} else {
+		r.Reserved += reserveAhead
 	}
 	u := persist.Unit{Key: a.key, Life: a.head.life, Expect: a.head.stored, Record: &r}
 	if f.latest != nil {
@@ -150,11 +158,15 @@ func (a *activation) flushed(ctx *actor.Context, w *flush, o persist.Outcome) {
 	}
 	f.running = nil
 	if o.Err != nil {
+		f.tried = w.record.Revision
 		f.fail(ctx, a, o.Err)
 		return
 	}
-	f.failing, f.pause = nil, 0
-	a.head.stored, a.head.floor = w.record.Revision, 0
+	f.failing, f.pause, f.warned = nil, 0, false
+	a.head.stored = w.record.Revision
+	if w.record.Revision > a.head.floor {
+		a.head.floor = 0
+	}
 	f.reserved = w.record.Reserved
 	if f.latest == w.of {
 		f.latest = nil
@@ -175,8 +187,13 @@ func (a *activation) flushed(ctx *actor.Context, w *flush, o persist.Outcome) {
 // fail plans the next try. Until then the store's own word on what it holds is
 // needed, since the failed write may have been applied.
 func (f *flusher) fail(ctx *actor.Context, a *activation, err error) {
-	if f.failing == nil {
-		ctx.Logger().Warn("changes of an asynchronous entity are not durable yet; trying again", "entity", a.key.String(), "error", err)
+	if !f.warned {
+		f.warned = true
+		level := slog.LevelWarn
+		if errors.Is(err, persist.ErrUnavailable) || errors.Is(err, persist.ErrUnknown) {
+			level = slog.LevelDebug // the committer tells of the store
+		}
+		ctx.Logger().Log(context.Background(), level, "changes of an asynchronous entity are not durable yet; trying again", "entity", a.key.String(), "error", err)
 	}
 	a.lane = nil
 	f.failing = err
@@ -189,10 +206,14 @@ func (a *activation) flushHead(ctx *actor.Context, m flushHead) {
 	f := &a.async
 	switch {
 	case f.failing == nil || a.poison != nil:
-	case m.err == nil && m.record.Life == a.head.life && m.record.Revision >= a.head.stored:
+	case m.err == nil && m.record.Life == a.head.life && (m.record.Revision == a.head.stored || m.record.Revision == f.tried):
 		a.head.stored, f.reserved = m.record.Revision, max(f.reserved, m.record.Reserved)
-		f.failing = nil
+		f.failing, f.removing = nil, false
+		a.unhold(ctx, holdBarrier)
 		f.start(ctx, a, false)
+	case errors.Is(m.err, persist.ErrNotFound) && f.removing:
+		a.host.SetView(&snapshot.Record{})
+		a.removed(ctx)
 	case m.err != nil && !errors.Is(m.err, persist.ErrNotFound) && !unreadable(m.err):
 		f.fail(ctx, a, m.err)
 	default:

@@ -39,15 +39,11 @@ func (a *activation) remove(ctx *actor.Context, m *Message, reply *actor.Promise
 	switch {
 	case a.phase == failed:
 		a.refuse(ctx, m, reply, a.reason)
-		a.leaveIfIdle(ctx)
 		return
 	case a.phase == quarantined:
 		u.Force = true
 	case a.head.revision == 0:
 		a.refuse(ctx, m, reply, fmt.Errorf("%w: %s", ErrNotFound, a.key))
-		return
-	case a.async.failing != nil:
-		a.refuse(ctx, m, reply, fmt.Errorf("%s: %w: earlier changes are not durable yet: %v", a.key, persist.ErrUnavailable, a.async.failing))
 		return
 	default:
 		if err := m.If.Check(a.head.life, a.head.revision); err != nil {
@@ -56,6 +52,7 @@ func (a *activation) remove(ctx *actor.Context, m *Message, reply *actor.Promise
 		}
 		e.life, e.revision = a.head.life, max(a.head.revision, a.head.floor)+1
 		u.Life, u.Expect = a.head.life, a.head.stored
+		u.Force = a.async.failing != nil // the store may hold a write whose outcome is unknown
 		u.Changes = []persist.Change{{Revision: e.revision, Time: ctx.Now().UTC(), Type: deleted}}
 	}
 	a.hold(ctx, holdBarrier)

@@ -49,8 +49,8 @@ func (c *Context) Logger() *slog.Logger {
 
 // Send sends a message to an entity, at most once: it may be lost in a crash
 // between the commit and its delivery, and becomes a dead letter when the
-// receiver's mailbox is full or refuses it. The turn fails when the pod or the
-// message is unknown.
+// receiver's mailbox is full or refuses it. What an entity sends itself reaches
+// the same life only. The turn fails when the pod or the message is unknown.
 func (c *Context) Send(pod, name string, msg any) { c.send(0, pod, name, msg) }
 
 // SendAfter sends a message like Send, once d has passed. What is pending when
@@ -71,7 +71,10 @@ func (c *Context) send(d time.Duration, pod, name string, msg any) {
 		return
 	}
 	to, a := persist.Key{Pod: pod, Name: name}, c.a
-	c.effects = append(c.effects, func(*actor.Context, uint64) {
+	c.effects = append(c.effects, func(_ *actor.Context, life uint64) {
+		if to == a.key {
+			m.Life, m.NoCreate = life, true // to this life, not to one that follows
+		}
 		if d <= 0 {
 			a.post(to, m)
 			return

@@ -28,6 +28,8 @@ type Host interface {
 	// units at the committer. Then its successor waits for their outcomes
 	// before it reads the store.
 	Succeeds() bool
+	// MaxState is the most bytes that an encoded state may have.
+	MaxState() int
 	// SetView publishes the acknowledged state; a record of revision 0 says
 	// that the entity is absent, nil that its state must be read from the
 	// store. Whoever gets a record must not change it.
@@ -56,6 +58,9 @@ func NewRef(d Directory, key persist.Key) Ref { return Ref{dir: d, key: key} }
 
 // Key returns the entity's pod and name.
 func (r Ref) Key() persist.Key { return r.key }
+
+// String returns the entity's key.
+func (r Ref) String() string { return r.key.String() }
 
 // Post puts a message into the entity's mailbox.
 func (r Ref) Post(m actor.Message) error { return r.dir.Post(r.key, m) }

@@ -79,7 +79,11 @@ func (s *Spec) Replace(body []byte) (*Message, error) {
 	if _, ok := v.(map[string]any); !ok {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, notAnObject(v))
 	}
-	return s.Wrap(Set{Value: v})
+	h, ok := s.handlers["set"]
+	if !ok || s.Kind != KindDocument {
+		return nil, fmt.Errorf("%w: pod %s has no documents", ErrUnknownMessage, s.Name)
+	}
+	return &Message{handler: h, body: Set{Value: v}}, nil
 }
 
 // notAnObject says which kind of value stands where an object must.

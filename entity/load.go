@@ -21,24 +21,25 @@ func (a *activation) load(ctx *actor.Context) {
 	committer, spec, key, self := a.host.Committer(), a.spec, a.key, a.self
 	stopped, succeeds := ctx.Context(), a.host.Succeeds()
 	ctx.System().Go(func() {
-		l := loaded{}
+		l := loaded{err: errLeft}
+		defer func() {
+			l.by = a
+			self.TellSystem(l)
+		}()
 		if succeeds {
-			l.err = committer.Settle(stopped)
+			if err := committer.Settle(stopped); err != nil {
+				l.err = err
+				return
+			}
 		}
-		if l.err == nil {
-			l = read(stopped, committer.Service(), spec, key)
-		}
-		l.by = a
-		self.TellSystem(l)
+		l = read(stopped, committer.Service(), spec, key)
 	})
 }
 
+// errLeft is the failure of user code that ended its goroutine.
+var errLeft = errors.New("it called runtime.Goexit")
+
 func read(ctx context.Context, store persist.PersistenceService, spec *Spec, key persist.Key) (l loaded) {
-	defer func() {
-		if p := recover(); p != nil { // a type's own UnmarshalText, say
-			l = loaded{err: fmt.Errorf("%s: %w: decoding it panicked: %v", key, snapshot.ErrCorrupt, p)}
-		}
-	}()
 	l.record, l.err = store.Load(ctx, key)
 	if errors.Is(l.err, persist.ErrNotFound) {
 		return loaded{missing: true}
@@ -61,27 +62,29 @@ func (a *activation) recovered(ctx *actor.Context, l loaded) {
 	case l.err != nil && unreadable(l.err):
 		a.phase = quarantined
 		a.reason = fmt.Errorf("%w: %w; delete it, or run a version that reads it", ErrQuarantined, l.err)
+		a.viewed = false
 		a.host.SetView(nil)
 		a.host.Quarantine(a.reason)
 		ctx.Logger().Error("the entity is quarantined: its record cannot be read", "entity", a.key.String(), "error", l.err)
 	case l.err != nil:
+		// What was acknowledged before stays to be read.
 		a.phase = failed
 		a.reason = l.err
-		a.host.SetView(nil)
 	default:
 		a.phase = serving
 		a.host.Quarantine(nil)
 		a.begin(l)
 	}
-	a.unhold(ctx, holdLoad|holdPoison)
+	a.unhold(ctx, holdLoad|holdPoison|holdFull)
 	a.runBarrier(ctx)
-	if a.phase == failed {
+	if a.phase == failed && !a.viewed {
 		a.leaveIfIdle(ctx)
 	}
 }
 
 // begin makes a record that was read the head and the view.
 func (a *activation) begin(l loaded) {
+	a.viewed = true
 	if l.missing {
 		a.host.SetView(&snapshot.Record{})
 		return
@@ -114,9 +117,12 @@ func (a *activation) startInit(ctx *actor.Context, m *Message, reply *actor.Prom
 	sys.Go(func() {
 		bounded, cancel := sys.WithTimeout(stopped, InitTimeout)
 		defer cancel()
-		i := runInit(bounded, init, name)
-		i.by = a
-		self.TellSystem(i)
+		i := initialised{err: errLeft}
+		defer func() {
+			i.by = a
+			self.TellSystem(i)
+		}()
+		i = runInit(bounded, init, name)
 	})
 }
 

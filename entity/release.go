@@ -2,6 +2,7 @@ package entity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -30,11 +31,27 @@ type entry struct {
 type releaseQueue struct {
 	entries []*entry
 	start   int
+	bytes   int // of the states that wait
 }
 
 func (q *releaseQueue) len() int { return len(q.entries) - q.start }
 
-func (q *releaseQueue) add(e *entry) { q.entries = append(q.entries, e) }
+func (q *releaseQueue) add(e *entry) {
+	q.entries = append(q.entries, e)
+	q.bytes += e.size()
+}
+
+// full reports whether no more may be added for now, roomy whether there is
+// room for a good deal again.
+func (q *releaseQueue) full() bool  { return q.len() >= maxInFlight || q.bytes >= maxBytesInFlight }
+func (q *releaseQueue) roomy() bool { return q.len() <= maxInFlight/2 && q.bytes <= maxBytesInFlight/2 }
+
+func (e *entry) size() int {
+	if e.record == nil {
+		return 0
+	}
+	return len(e.record.State)
+}
 
 // ready removes the first entry if it waits for nothing.
 func (q *releaseQueue) ready() *entry {
@@ -43,6 +60,7 @@ func (q *releaseQueue) ready() *entry {
 	}
 	e := q.entries[q.start]
 	q.entries[q.start] = nil
+	q.bytes -= e.size()
 	if q.start++; q.start == len(q.entries) {
 		q.entries, q.start = q.entries[:0], 0
 		if cap(q.entries) > maxInFlight/4 {
@@ -56,10 +74,12 @@ func (q *releaseQueue) ready() *entry {
 // guilty entry, if any, gets the cause itself.
 func (q *releaseQueue) failAll(ctx *actor.Context, a *activation, guilty *entry, cause error) {
 	held := q.entries[q.start:]
-	q.entries, q.start = nil, 0
+	q.entries, q.start, q.bytes = nil, 0, 0
 	for _, e := range held {
 		err := cause
-		if guilty != nil && e != guilty {
+		// A turn behind a commit of unknown outcome may have been part of it.
+		shared := e.waits && errors.Is(cause, persist.ErrUnknown)
+		if guilty != nil && e != guilty && !shared {
 			err = fmt.Errorf("%s: %w: the change before it failed: %v", a.key, persist.ErrUnavailable, cause)
 		}
 		a.refuse(ctx, e.message, e.reply, err)
@@ -70,7 +90,7 @@ func (q *releaseQueue) failAll(ctx *actor.Context, a *activation, guilty *entry,
 func (a *activation) push(ctx *actor.Context, e *entry) {
 	a.queue.add(e)
 	a.release(ctx)
-	if a.queue.len() >= maxInFlight {
+	if a.queue.full() {
 		a.hold(ctx, holdFull)
 	}
 }
@@ -79,7 +99,7 @@ func (a *activation) push(ctx *actor.Context, e *entry) {
 // durable for.
 func (a *activation) release(ctx *actor.Context) {
 	a.letReady(ctx)
-	if a.queue.len() <= maxInFlight/2 {
+	if a.queue.roomy() {
 		a.unhold(ctx, holdFull)
 	}
 	a.runBarrier(ctx)
@@ -179,9 +199,10 @@ func (a *activation) applied(ctx *actor.Context, e *entry, o persist.Outcome) {
 
 func (a *activation) unapplied(ctx *actor.Context, e *entry, err error) {
 	if e.removes && a.spec.Durability.IsAsync() && a.phase == serving {
-		// Reading anew would lose acknowledged changes. The deletion alone fails.
+		// Reading anew would lose acknowledged changes. The deletion alone fails;
+		// nothing is handled until the store has said whether it happened.
 		a.queue.failAll(ctx, a, e, err)
-		a.unhold(ctx, holdBarrier)
+		a.async.removing = true
 		a.async.fail(ctx, a, err)
 		return
 	}
@@ -210,20 +231,37 @@ func (a *activation) post(to persist.Key, m *Message) {
 func (a *activation) pipe(ctx *actor.Context, f func(context.Context) (any, error), life uint64) {
 	host, key, sys, self, stopped := a.host, a.key, ctx.System(), a.self, ctx.Context()
 	sys.Go(func() {
-		v, err := guarded(stopped, f)
-		if err != nil {
-			sys.Logger().Warn("work that an entity started failed", "entity", key.String(), "error", err)
-			v = PipeFailed{Error: err.Error()}
-		}
-		m, wrapErr := host.Wrap(key.Pod, v)
-		if wrapErr == nil {
-			m.Life, m.NoCreate = life, true
-			wrapErr = host.Post(key, actor.Message{Payload: m, Sender: self})
-		}
-		if wrapErr != nil {
-			sys.DeadLetters().Publish(actor.ZombieMsg{To: key.String(), Message: actor.Message{Payload: v}, Reason: wrapErr, At: sys.Now()})
-		}
+		v, err := any(nil), errLeft
+		defer func() {
+			m, err := wrapResult(host, key.Pod, v, err)
+			if err != nil {
+				sys.Logger().Warn("work that an entity started failed", "entity", key.String(), "error", err)
+				m, err = host.Wrap(key.Pod, PipeFailed{Error: err.Error()})
+			}
+			if err == nil {
+				m.Life, m.NoCreate = life, true
+				err = host.Post(key, actor.Message{Payload: m, Sender: self})
+			}
+			if err != nil {
+				sys.DeadLetters().Publish(actor.ZombieMsg{To: key.String(), Message: actor.Message{Payload: v}, Reason: err, At: sys.Now()})
+			}
+		}()
+		v, err = guarded(stopped, f)
 	})
+}
+
+// wrapResult binds what work brought to its message. It runs the type's own
+// code.
+func wrapResult(host Host, pod string, v any, failed error) (m *Message, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked(p)
+		}
+	}()
+	if failed != nil {
+		return nil, failed
+	}
+	return host.Wrap(pod, v)
 }
 
 func guarded(ctx context.Context, f func(context.Context) (any, error)) (v any, err error) {

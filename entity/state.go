@@ -1,6 +1,7 @@
 package entity
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -10,13 +11,24 @@ import (
 // decode turns a record into a state of the spec's type (a *S) and its
 // canonical encoding under the type as it is now: fields may have been added
 // or removed since the record was written.
+//
+// A record that the type cannot take is damaged as far as this program can
+// tell: the error wraps snapshot.ErrCorrupt, or snapshot.ErrNewer.
 func (s *Spec) decode(r *snapshot.Record) (state any, enc []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil { // an Upgrade, or the type's own UnmarshalText
+			state, enc, err = nil, nil, fmt.Errorf("%w: decoding the state panicked: %v", snapshot.ErrCorrupt, p)
+		}
+	}()
 	if r.Codec != s.codec.Name() {
 		return nil, nil, fmt.Errorf("%w: the state is encoded as %q and the pod's type uses %q", snapshot.ErrCorrupt, r.Codec, s.codec.Name())
 	}
 	data := r.State
 	if r.Schema != s.Version {
 		if data, err = s.upgrades.Apply(s.codec, data, r.Schema, s.Version); err != nil {
+			if !errors.Is(err, snapshot.ErrNewer) {
+				err = fmt.Errorf("%w: the state cannot be upgraded: %w", snapshot.ErrCorrupt, err)
+			}
 			return nil, nil, err
 		}
 	}

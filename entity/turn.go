@@ -86,6 +86,9 @@ func (a *activation) compute(c *Context, e *entry) (enc []byte, err error) {
 	if enc, err = a.model.encode(); err != nil {
 		return nil, fmt.Errorf("the state cannot be encoded: %w", err)
 	}
+	if most := a.host.MaxState(); len(enc) > most {
+		return nil, &tooLarge{size: len(enc), most: most}
+	}
 	return enc, nil
 }
 
@@ -147,8 +150,16 @@ func (a *activation) failure(name string, err error) error {
 	if r := (*RejectedError)(nil); errors.As(err, &r) {
 		return r
 	}
+	if large, ok := err.(*tooLarge); ok {
+		return fmt.Errorf("%s: %w: its state would have %d bytes, at most %d are kept; nothing changed", a.key, persist.ErrInvalid, large.size, large.most)
+	}
 	return &HandlerError{Key: a.key, Message: name, Err: err}
 }
+
+// tooLarge refuses a turn whose state would be larger than an entity's may be.
+type tooLarge struct{ size, most int }
+
+func (t *tooLarge) Error() string { return fmt.Sprintf("state of %d bytes", t.size) }
 
 // advance makes the turn's state the head and has it committed.
 func (a *activation) advance(ctx *actor.Context, e *entry, enc []byte) {

@@ -43,7 +43,11 @@ func (l *Lane) settle(p pending, o Outcome) {
 	if o.Err != nil && l.poison == nil {
 		l.poison = o.Err
 	}
-	if o.Err == nil {
+	switch {
+	case o.Err != nil:
+	case p.unit.Delete:
+		l.life = 0 // what follows belongs to a life that is still to begin
+	default:
 		l.life = o.Life
 	}
 	l.settled = append(l.settled, Result{Tag: p.tag, Outcome: o})

@@ -150,9 +150,14 @@ func (h *persistentHost) PreStart(ctx *actor.Context) error {
 }
 
 func (h *persistentHost) read(ctx *actor.Context) {
-	store, key, self, stopped := h.committer.Service(), h.key, h.self, ctx.Context()
+	committer, key, self, stopped := h.committer, h.key, h.self, ctx.Context()
 	ctx.System().Go(func() {
-		r, err := store.Load(stopped, key)
+		// An earlier instance may still have snapshots under way.
+		err := committer.Settle(stopped)
+		var r snapshot.Record
+		if err == nil {
+			r, err = committer.Service().Load(stopped, key)
+		}
 		self.TellSystem(recovered{host: h, record: r, err: err})
 	})
 }

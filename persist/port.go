@@ -106,6 +106,27 @@ type ListOptions struct {
 	Prefix string
 	// Limit is the most items a page has. 0 means 100.
 	Limit int
+	// MaxBytes ends a page early, once its states have so many bytes; it has
+	// at least one item all the same. 0 means 4 MiB.
+	MaxBytes int
+}
+
+// WithDefaults returns the options with what is 0 filled in.
+func (o ListOptions) WithDefaults() ListOptions {
+	if o.Limit <= 0 {
+		o.Limit = 100
+	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = 4 << 20
+	}
+	return o
+}
+
+// Page is a part of a listing.
+type Page struct {
+	Items []Item
+	// More says that there are items behind the last one.
+	More bool
 }
 
 // PersistenceService is the port that every store implements. All methods are
@@ -131,7 +152,7 @@ type PersistenceService interface {
 	Load(ctx context.Context, key Key) (snapshot.Record, error)
 
 	// List reads a page of a pod's records.
-	List(ctx context.Context, pod string, o ListOptions) ([]Item, error)
+	List(ctx context.Context, pod string, o ListOptions) (Page, error)
 
 	// Changes reads an entity's changes of one life with a revision of at least
 	// from, oldest first, at most limit. Life 0 means every life, in order.

@@ -1,5 +1,7 @@
 package persist
 
+import "errors"
+
 // trimChunk bounds how long one round of trimming keeps the store's writer
 // busy.
 const trimChunk = 1024
@@ -18,6 +20,9 @@ func (c *Committer) trim() {
 	n, err := c.store.Trim(c.ctx, through, 4*trimChunk)
 	if err != nil {
 		c.sys.Logger().Warn("the journal could not be trimmed; it grows until this succeeds", "through", through, "error", err)
+		if !errors.Is(err, ErrUnavailable) {
+			c.fault(err)
+		}
 		c.trimmed = through // try again a chunk later, not after every commit
 		return
 	}

@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,18 +28,22 @@ type Definition struct {
 }
 
 // CreateDefinition is entity.Creation as JSON. By left out means the type's own
-// rule.
+// rule, an empty list that nothing creates.
 type CreateDefinition struct {
-	By    []string `json:"by,omitempty"`
+	By    []string `json:"by,omitzero"`
 	Names string   `json:"names,omitempty"`
 }
 
 // stored is a definition with what the store knows of it.
 type stored struct {
 	Definition
-	name   string
-	record snapshot.Record
+	name    string
+	record  snapshot.Record
+	damaged error // why the definition cannot be read; it is written anew when somebody gives it
 }
+
+// unreadable is the Type of a pod whose stored definition cannot be read.
+const unreadable = "unreadable"
 
 func durabilityText(d entity.Durability) string {
 	if d.IsAsync() {
@@ -52,11 +57,11 @@ func parseDurability(s string) (entity.Durability, error) {
 		return entity.Sync(), nil
 	}
 	if len(s) > 6 && s[:6] == "async:" {
-		if d, err := time.ParseDuration(s[6:]); err == nil && d > 0 && d <= time.Hour {
+		if d, err := time.ParseDuration(s[6:]); err == nil && d >= time.Millisecond && d <= time.Hour {
 			return entity.Async(d), nil
 		}
 	}
-	return entity.Durability{}, fmt.Errorf("%w: durability is sync, or async:<interval> with an interval of at most an hour such as async:500ms, not %q", entity.ErrDefinition, s)
+	return entity.Durability{}, fmt.Errorf("%w: durability is sync, or async:<interval> with an interval of a millisecond to an hour such as async:500ms, not %q", entity.ErrDefinition, s)
 }
 
 // spec compiles the definition of a document pod.
@@ -99,11 +104,14 @@ func (p *Pods) Start(ctx context.Context, d entity.Definition) (*Pod, error) {
 		return nil, fmt.Errorf("start pod %s: %w", spec.Name, err)
 	}
 	defer p.changing.leave()
+	if p.closing.Load() {
+		return nil, fmt.Errorf("start pod %s: %w", spec.Name, ErrStopping)
+	}
 	pod, err := p.Pod(spec.Name)
 	if err != nil {
 		return p.create(ctx, spec)
 	}
-	if pod.def.Load().Type != spec.Kind {
+	if def := pod.def.Load(); def.damaged == nil && def.Type != spec.Kind {
 		return nil, fmt.Errorf("%w: %s is a %s pod in the store and cannot become a %s one", ErrExists, spec.Name, pod.def.Load().Type, spec.Kind)
 	}
 	if spec.Kind == entity.KindTyped && pod.spec.Load() != nil {
@@ -135,7 +143,7 @@ func (p *Pods) Declare(ctx context.Context, name string, def Definition) (pod *P
 		pod, err = p.create(ctx, spec)
 		return pod, err == nil, err == nil, err
 	}
-	if pod.def.Load().Type != entity.KindDocument {
+	if def := pod.def.Load(); def.damaged == nil && def.Type != entity.KindDocument {
 		return nil, false, false, fmt.Errorf("%w: %s is a typed pod", ErrExists, name)
 	}
 	before := pod.def.Load().record.Revision
@@ -162,12 +170,17 @@ func (p *Pods) redefine(ctx context.Context, pod *Pod, spec *entity.Spec) error 
 		if err := p.note(ctx, &d); err != nil {
 			return err
 		}
-	} else if pod.spec.Load() != nil {
-		return nil
+	} else if current := pod.spec.Load(); current != nil {
+		spec = current // entities of an earlier one may still be in memory
 	}
 	pod.def.Store(&d)
 	pod.spec.Store(spec)
-	return pod.passivateAll(ctx)
+	pod.quarantine("", nil)
+	outdated := func(s *slot) bool { return s.spec != spec }
+	if err := pod.passivateAll(ctx, outdated, false); err != nil {
+		p.sys.Logger().Warn("entities in memory keep the pod's earlier definition until they leave it", "pod", pod.name, "error", err)
+	}
+	return nil
 }
 
 func sameDefinition(a, b Definition) bool {
@@ -176,12 +189,46 @@ func sameDefinition(a, b Definition) bool {
 	return errX == nil && errY == nil && string(x) == string(y)
 }
 
-// note makes a definition durable as the next revision of its record.
+// note makes a definition durable as the next revision of its record, and says
+// in d what the store holds then. An outcome that is unknown, or a record that
+// such an outcome left behind, is settled by reading the store; so the caller's
+// ctx does not bound it.
 func (p *Pods) note(ctx context.Context, d *stored) error {
+	ctx = context.WithoutCancel(ctx)
 	state, err := json.Marshal(d.Definition)
 	if err != nil {
 		return fmt.Errorf("pod %s: encode its definition: %w", d.name, err)
 	}
+	for try := 0; ; try++ {
+		err := p.noteOnce(ctx, d, state)
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, persist.ErrUnknown) || errors.Is(err, persist.ErrConflict) {
+			if head, found := p.definitionHead(ctx, d.name); found {
+				d.record = head
+				if bytes.Equal(head.State, state) {
+					return nil
+				}
+			}
+		}
+		if try == 1 || !errors.Is(err, persist.ErrConflict) {
+			return fmt.Errorf("store the definition of pod %s: %w", d.name, err)
+		}
+	}
+}
+
+// definitionHead reads a definition's record; a record of revision 0 stands for
+// none. found is false when the store does not say.
+func (p *Pods) definitionHead(ctx context.Context, name string) (head snapshot.Record, found bool) {
+	head, err := p.store().Load(ctx, persist.Key{Pod: definitions, Name: name})
+	if errors.Is(err, persist.ErrNotFound) {
+		return snapshot.Record{}, true
+	}
+	return head, err == nil
+}
+
+func (p *Pods) noteOnce(ctx context.Context, d *stored, state []byte) error {
 	next := snapshot.Record{
 		Life: d.record.Life, Revision: d.record.Revision + 1, Reserved: d.record.Revision + 1,
 		Changed: p.sys.Now().UTC(), Codec: "json", State: state,
@@ -190,17 +237,29 @@ func (p *Pods) note(ctx context.Context, d *stored) error {
 		Key: persist.Key{Pod: definitions, Name: d.name}, Life: d.record.Life, Expect: d.record.Revision, Record: &next,
 		Changes: []persist.Change{{Revision: next.Revision, Time: next.Changed, Type: "defined", Codec: "json", Data: state}},
 	}
+	if d.damaged != nil {
+		if _, err := p.commit(ctx, persist.Unit{Key: u.Key, Delete: true, Force: true}); err != nil {
+			return fmt.Errorf("remove the damaged definition: %w", err)
+		}
+		d.damaged = nil
+	}
 	life, err := p.commit(ctx, u)
 	if err != nil {
-		return fmt.Errorf("store the definition of pod %s: %w", d.name, err)
+		return err
 	}
 	next.Life = life
 	d.record = next
 	return nil
 }
 
+// commitTimeout bounds the wait for the outcome of a unit that belongs to no
+// entity.
+const commitTimeout = time.Minute
+
 // commit brings one unit that belongs to no entity's activation into the store.
 func (p *Pods) commit(ctx context.Context, u persist.Unit) (life uint64, err error) {
+	ctx, cancel := p.sys.WithTimeout(ctx, commitTimeout)
+	defer cancel()
 	done := p.sys.NewPromise()
 	p.committer.Lane(func(r []persist.Result) {
 		if err := r[0].Outcome.Err; err != nil {
@@ -220,84 +279,29 @@ func (p *Pods) commit(ctx context.Context, u persist.Unit) (life uint64, err err
 func (p *Pods) storedDefinitions(ctx context.Context) ([]stored, error) {
 	var out []stored
 	for after := ""; ; {
-		items, err := p.store().List(ctx, definitions, persist.ListOptions{After: after})
+		page, err := p.store().List(ctx, definitions, persist.ListOptions{After: after})
 		if err != nil {
 			return nil, fmt.Errorf("read the definitions: %w", err)
 		}
-		if len(items) == 0 {
+		for _, i := range page.Items {
+			out = append(out, storedDefinition(i))
+			after = i.Name
+		}
+		if !page.More {
 			return out, nil
 		}
-		for _, i := range items {
-			d := stored{name: i.Name, record: i.Record}
-			if i.Err == nil {
-				i.Err = json.Unmarshal(i.Record.State, &d.Definition)
-			}
-			if i.Err != nil {
-				return nil, fmt.Errorf("read the definition of pod %s: %w", i.Name, i.Err)
-			}
-			out = append(out, d)
-		}
-		after = items[len(items)-1].Name
 	}
 }
 
-// Drop removes a document pod. With cascade it deletes the pod's entities
-// first; without, a pod that has any stays and the error wraps ErrNotEmpty.
-// Meanwhile the pod takes no messages. A drop that fails half-way can be
-// repeated.
-func (p *Pods) Drop(ctx context.Context, name string, cascade bool) error {
-	if err := p.changing.enter(ctx, p.sys); err != nil {
-		return fmt.Errorf("delete pod %s: %w", name, err)
+// storedDefinition reads one definition. One that cannot be read makes a pod
+// that can be read only, until it is declared or started again.
+func storedDefinition(i persist.Item) stored {
+	d := stored{name: i.Name, record: i.Record}
+	if i.Err == nil {
+		i.Err = json.Unmarshal(i.Record.State, &d.Definition)
 	}
-	defer p.changing.leave()
-	pod, err := p.Pod(name)
-	if err != nil {
-		return err
+	if i.Err != nil {
+		d = stored{name: i.Name, Definition: Definition{Type: unreadable}, damaged: i.Err}
 	}
-	if pod.def.Load().Type != entity.KindDocument {
-		return fmt.Errorf("%w: pod %s is defined by a program; only document pods can be deleted", ErrReadOnly, name)
-	}
-	pod.dropping.Store(true)
-	defer pod.dropping.Store(false)
-	if err := pod.passivateAll(ctx); err != nil {
-		return fmt.Errorf("delete pod %s: %w", name, err)
-	}
-	if err := pod.clear(ctx, cascade); err != nil {
-		return fmt.Errorf("delete pod %s: %w", name, err)
-	}
-	d := pod.def.Load()
-	if _, err := p.commit(ctx, persist.Unit{
-		Key: persist.Key{Pod: definitions, Name: name}, Life: d.record.Life, Expect: d.record.Revision, Delete: true,
-		Changes: []persist.Change{{Revision: d.record.Revision + 1, Time: p.sys.Now().UTC(), Type: "deleted"}},
-	}); err != nil {
-		return fmt.Errorf("delete pod %s: %w", name, err)
-	}
-	p.mu.Lock()
-	delete(p.pods, name)
-	p.mu.Unlock()
-	pod.manager.Stop()
-	return p.sys.AwaitStop(ctx, pod.manager)
+	return d
 }
-
-// clear deletes the pod's entities, or fails when there is one and it must not.
-func (p *Pod) clear(ctx context.Context, cascade bool) error {
-	dir := internal{p.pods}
-	for {
-		items, err := p.pods.store().List(ctx, p.name, persist.ListOptions{})
-		if err != nil || len(items) == 0 {
-			return err
-		}
-		if !cascade {
-			return fmt.Errorf("%w: it has entities, such as %q; cascade deletes them", ErrNotEmpty, items[0].Name)
-		}
-		for _, i := range items {
-			ref := entity.NewRef(dir, persist.Key{Pod: p.name, Name: i.Name})
-			if _, err := entity.Ask[entity.Ack](ctx, ref, entity.Delete(entity.Condition{})); err != nil && !errors.Is(err, entity.ErrNotFound) {
-				return err
-			}
-		}
-	}
-}
-
-// internal is the directory as the pods' own work uses it.
-type internal struct{ *Pods }

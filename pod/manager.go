@@ -2,7 +2,6 @@ package pod
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/entity"
@@ -59,9 +58,6 @@ func (m *PodManagerActor) Receive(ctx *actor.Context, msg any) error {
 	}
 	return nil
 }
-
-// fullPause is the wait before a full mailbox is tried again.
-const fullPause = 5 * time.Millisecond
 
 // sweepIdle sends out the entities that handled nothing since the last sweep,
 // as a clock's hand does: no entity keeps a timer or reads the time.

@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/entity"
@@ -51,6 +53,9 @@ func (p *Pod) start() error {
 		return fmt.Errorf("start pod %s: %w", p.name, err)
 	}
 	p.manager = manager
+	if err := p.def.Load().damaged; err != nil {
+		p.quarantine("", fmt.Errorf("%w: the pod's definition cannot be read; declare the pod again: %w", entity.ErrQuarantined, err))
+	}
 	p.recoverEagerly()
 	return nil
 }
@@ -66,6 +71,9 @@ func (p *Pod) Spec() *entity.Spec { return p.spec.Load() }
 func (p *Pod) writable() (*entity.Spec, error) {
 	spec := p.spec.Load()
 	if spec == nil {
+		if err := p.def.Load().damaged; err != nil {
+			return nil, fmt.Errorf("%w: the definition of pod %s cannot be read; declare it again: %v", ErrReadOnly, p.name, err)
+		}
 		return nil, fmt.Errorf("%w: pod %s has a type that this program does not have; run the program that defines it", ErrReadOnly, p.name)
 	}
 	return spec, nil
@@ -94,8 +102,6 @@ func (p *Pod) Post(key persist.Key, m actor.Message) error {
 		return p.pods.Post(key, m)
 	case p.pods.closing.Load():
 		return fmt.Errorf("pod %s: %w", p.name, ErrStopping)
-	case p.dropping.Load():
-		return fmt.Errorf("%w: pod %s is being deleted", ErrNoPod, p.name)
 	}
 	return p.post(key.Name, m)
 }
@@ -118,8 +124,12 @@ func (p *Pod) Delete(ctx context.Context, name string, c entity.Condition) (enti
 	return entity.Ask[entity.Ack](ctx, p.Ref(name), entity.Delete(c))
 }
 
-// post resolves the name to its slot until one takes the message.
-func (p *Pod) post(name string, m actor.Message) error {
+// post is Post also while the pods are closing: entities finish what they began.
+func (p *Pod) post(name string, m actor.Message) error { return p.deliver(name, m, false) }
+
+// deliver resolves the name to its slot until one takes the message. Only what
+// deletes the pod's entities gets into a pod that is being deleted.
+func (p *Pod) deliver(name string, m actor.Message, deletes bool) error {
 	spec, err := p.writable()
 	if err != nil {
 		return err
@@ -133,7 +143,15 @@ func (p *Pod) post(name string, m actor.Message) error {
 	}
 	m.Payload = msg
 	for {
-		s, err := p.slots.ensure(name, func(succeeds bool) (*slot, error) { return p.spawn(name, p.spec.Load(), succeeds) })
+		if p.dropping.Load() && !deletes {
+			return fmt.Errorf("%w: pod %s is being deleted", ErrStopping, p.name)
+		}
+		s, err := p.slots.ensure(name, func(succeeds bool) (*slot, error) {
+			if p.dropping.Load() && !deletes { // looked at again under the lock that clear's passivation takes
+				return nil, fmt.Errorf("%w: pod %s is being deleted", ErrStopping, p.name)
+			}
+			return p.spawn(name, p.spec.Load(), succeeds)
+		})
 		if err != nil {
 			return err
 		}
@@ -146,41 +164,54 @@ func (p *Pod) post(name string, m actor.Message) error {
 	}
 }
 
-// passivateAll has every resident entity leave memory, again for those that
-// messages kept busy, until none is left or ctx ends.
-func (p *Pod) passivateAll(ctx context.Context) error {
+// passivateAll has the resident entities for which which holds leave memory,
+// again for those that messages kept busy, until none is left that can or ctx
+// ends. Those whose changes the store does not take at the moment are given up,
+// or with patience asked again. The error is that of the first, by name, that
+// stays.
+func (p *Pod) passivateAll(ctx context.Context, which func(*slot) bool, patience bool) error {
+	stuck := map[*slot]bool{}
+	var failed error
 	for {
-		resident := p.resident(func(s *slot) bool { return !s.ref.Stopped() })
+		resident := p.resident(func(s *slot) bool { return !stuck[s] && !s.ref.Stopped() && which(s) })
 		if len(resident) == 0 {
-			return nil
+			return failed
 		}
-		for _, s := range resident {
-			_ = s.ref.Post(actor.Message{Payload: entity.Passivate()}) // full or gone: the next round sees
+		asked := make([]*actor.Promise, len(resident))
+		for i, s := range resident {
+			asked[i] = p.askToLeave(s)
 		}
-		var failed error
-		for _, s := range resident {
-			err := p.await(ctx, s)
-			if err != nil && !errors.Is(err, entity.ErrBusy) && !errors.Is(err, actor.ErrStopped) && !errors.Is(err, actor.ErrMailboxFull) {
-				failed = fmt.Errorf("%s/%s: %w", p.name, s.name, err)
+		again := false
+		for i, s := range resident {
+			_, err := asked[i].Wait(ctx)
+			switch {
+			case err == nil, errors.Is(err, entity.ErrBusy), errors.Is(err, actor.ErrStopped):
+			case ctx.Err() != nil:
+				return fmt.Errorf("%s/%s: %w", p.name, s.name, err)
+			case errors.Is(err, actor.ErrMailboxFull), patience:
+				again = true
+			default:
+				stuck[s] = true
+				failed = cmp.Or(failed, fmt.Errorf("%s/%s: %w", p.name, s.name, err))
 			}
 		}
-		if failed != nil {
-			return failed
+		if again {
+			if err := p.pods.sys.Sleep(ctx, againPause); err != nil {
+				return fmt.Errorf("pod %s: its entities did not leave in time: %w", p.name, err)
+			}
 		}
 	}
 }
 
-// await asks a slot's entity to leave and waits for its word.
-func (p *Pod) await(ctx context.Context, s *slot) error {
+// againPause is the wait before entities are asked again to leave memory.
+const againPause = 20 * time.Millisecond
+
+func (p *Pod) askToLeave(s *slot) *actor.Promise {
 	reply := p.pods.sys.NewPromise()
 	if err := s.ref.TryPost(actor.Message{Payload: entity.Passivate(), Reply: reply}); err != nil {
-		if errors.Is(err, actor.ErrMailboxFull) {
-			return p.pods.sys.Sleep(ctx, fullPause)
-		}
-		return err
+		reply.Fail(err)
 	}
-	_, err := reply.Wait(ctx)
-	return err
+	return reply
 }
 
 // resident returns the slots for which want holds, by name.

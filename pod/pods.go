@@ -24,6 +24,10 @@ type Config struct {
 	// Mailbox is how many messages an entity's mailbox holds before senders
 	// get actor.ErrMailboxFull. 0 means 1,024.
 	Mailbox int
+	// MaxState is the most bytes that an entity's encoded state may have; a
+	// message that would make it larger is refused. 0 means 4 MiB. It must not
+	// exceed what the store takes.
+	MaxState int
 	// RecoverAtOnce is how many entities an eager pod recovers at a time. 0
 	// means 64.
 	RecoverAtOnce int
@@ -37,6 +41,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Mailbox <= 0 {
 		c.Mailbox = 1024
+	}
+	if c.MaxState <= 0 {
+		c.MaxState = 4 << 20
 	}
 	if c.RecoverAtOnce <= 0 {
 		c.RecoverAtOnce = 64
@@ -53,6 +60,7 @@ type Pods struct {
 	root      *actor.Ref
 	letters   *PodDeadLetterActor
 	changing  gate // serialises changes of definitions
+	ending    gate // serialises Close
 
 	mu       sync.RWMutex
 	pods     map[string]*Pod
@@ -217,17 +225,17 @@ func (p *Pods) tellWatcher(w *watcher, c persist.Change) {
 
 // Close refuses further messages from outside, lets the entities finish and
 // makes everything durable, within ctx. An error says what was not finished;
-// acknowledged changes of synchronous entities are durable all the same.
+// acknowledged changes of synchronous entities are durable all the same. A
+// second call waits for the first and returns nil.
 func (p *Pods) Close(ctx context.Context) error {
+	if err := p.ending.enter(ctx, p.sys); err != nil {
+		return fmt.Errorf("wait for another Close: %w", err)
+	}
+	defer p.ending.leave()
 	if p.closing.Swap(true) {
 		return nil
 	}
-	var errs []error
-	for _, pod := range p.All() {
-		if err := pod.passivateAll(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("close pod %s: %w", pod.name, err))
-		}
-	}
+	errs := []error{p.emptyMemory(ctx)}
 	if err := p.committer.Close(ctx); err != nil {
 		errs = append(errs, err)
 	}
@@ -236,4 +244,20 @@ func (p *Pods) Close(ctx context.Context) error {
 		errs = append(errs, fmt.Errorf("stop the pods: %w", err))
 	}
 	return errors.Join(errs...)
+}
+
+// emptyMemory has all entities of all pods leave memory. The last words of one
+// pod's entities may wake those of another, so it goes round until a whole
+// round meets nobody.
+func (p *Pods) emptyMemory(ctx context.Context) error {
+	for met := true; met; {
+		met = false
+		for _, pod := range p.All() {
+			err := pod.passivateAll(ctx, func(*slot) bool { met = true; return true }, true)
+			if err != nil {
+				return fmt.Errorf("close pod %s: %w", pod.name, err)
+			}
+		}
+	}
+	return nil
 }

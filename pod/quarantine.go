@@ -6,7 +6,8 @@ import (
 )
 
 // Quarantined is an entity whose record cannot be read. It is blocked until it
-// is deleted, or read by a program that can.
+// is deleted, or read by a program that can. An empty Name stands for the pod's
+// definition; such a pod is read-only until it is declared again.
 type Quarantined struct {
 	Pod, Name string
 	Reason    error
@@ -25,6 +26,16 @@ func (p *Pod) quarantine(name string, reason error) {
 		q.m = make(map[string]error)
 	}
 	q.m[name] = reason
+}
+
+// readable takes an entity off the list when it was on it.
+func (p *Pod) readable(name string) {
+	q := &p.unread
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.m) > 0 {
+		delete(q.m, name)
+	}
 }
 
 // Quarantined returns the entities of all pods that were found to be

@@ -24,8 +24,9 @@ func (p *Pod) recoverEagerly() {
 }
 
 func (p *Pod) recoverAll(ctx context.Context) error {
-	for after := ""; ; {
-		items, err := p.pods.store().List(ctx, p.name, persist.ListOptions{After: after, Limit: p.pods.cfg.RecoverAtOnce})
+	for after := ""; !p.pods.closing.Load(); {
+		page, err := p.pods.store().List(ctx, p.name, persist.ListOptions{After: after, Limit: p.pods.cfg.RecoverAtOnce})
+		items := page.Items
 		if err != nil || len(items) == 0 {
 			return err
 		}
@@ -48,4 +49,5 @@ func (p *Pod) recoverAll(ctx context.Context) error {
 		}
 		after = items[len(items)-1].Name
 	}
+	return nil
 }

@@ -35,6 +35,7 @@ var _ entity.Host = (*slot)(nil)
 
 func (s *slot) Key() persist.Key           { return persist.Key{Pod: s.pod.name, Name: s.name} }
 func (s *slot) Spec() *entity.Spec         { return s.spec }
+func (s *slot) MaxState() int              { return s.cfg.MaxState }
 func (s *slot) SetView(r *snapshot.Record) { s.view.Store(r) }
 func (s *slot) Quarantine(reason error)    { s.pod.quarantine(s.name, reason) }
 func (s *slot) Published(c persist.Change) { s.published(c) }
@@ -139,6 +140,8 @@ func (p *Pod) spawn(name string, spec *entity.Spec, succeeds bool) (*slot, error
 		}
 	})
 	switch {
+	case errors.Is(err, actor.ErrStopped) && !p.pods.closing.Load():
+		return nil, fmt.Errorf("%w: %q was deleted", ErrNoPod, p.name)
 	case errors.Is(err, actor.ErrStopped):
 		return nil, fmt.Errorf("pod %s: %w", p.name, ErrStopping)
 	case err != nil:

@@ -87,6 +87,7 @@ func (p *Pod) storedView(name string, r snapshot.Record) (View, error) {
 		}
 		r = modern
 	}
+	p.readable(name)
 	return p.view(name, &r)
 }
 
@@ -113,24 +114,18 @@ type Page struct {
 	Next string
 }
 
-// List returns a page of the pod's entities as they are acknowledged. It wakes
-// nobody and never blocks writers.
+// List returns a page of the pod's entities as they are acknowledged; large
+// states make it end early. It wakes nobody and never blocks writers.
 func (p *Pod) List(ctx context.Context, o persist.ListOptions) (Page, error) {
-	if o.Limit <= 0 {
-		o.Limit = 100
-	}
-	limit := o.Limit
-	o.Limit++ // one more says whether there is a next page
-	items, err := p.pods.store().List(ctx, p.name, o)
+	stored, err := p.pods.store().List(ctx, p.name, o)
 	if err != nil {
 		return Page{}, fmt.Errorf("list pod %s: %w", p.name, err)
 	}
 	var page Page
-	if len(items) > limit {
-		items = items[:limit]
-		page.Next = items[limit-1].Name
+	if stored.More {
+		page.Next = stored.Items[len(stored.Items)-1].Name
 	}
-	for _, i := range items {
+	for _, i := range stored.Items {
 		line, err := p.line(i)
 		switch {
 		case err == nil || errors.Is(err, entity.ErrQuarantined):

@@ -80,7 +80,7 @@ func (s *slowReads) Load(ctx context.Context, key persist.Key) (snapshot.Record,
 	return s.CrashStore.Load(ctx, key)
 }
 
-func (s *slowReads) List(ctx context.Context, pod string, o persist.ListOptions) ([]persist.Item, error) {
+func (s *slowReads) List(ctx context.Context, pod string, o persist.ListOptions) (persist.Page, error) {
 	if s.pause != nil {
 		_ = s.pause(ctx)
 	}

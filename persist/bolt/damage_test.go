@@ -62,9 +62,9 @@ func readings(t testing.TB, s *Store, names map[string]string) map[string]any {
 		c, err := s.Changes(ctx, rooms(name), 0, 0, 10)
 		note("changes "+name, describe(c), err)
 	}
-	items, err := s.List(ctx, "rooms", persist.ListOptions{Limit: 1000})
-	note("list", len(items), err)
-	for _, item := range items {
+	page, err := s.List(ctx, "rooms", persist.ListOptions{Limit: 1000})
+	note("list", len(page.Items), err)
+	for _, item := range page.Items {
 		note("listed "+item.Name, string(item.Record.State), item.Err)
 	}
 	log, err := s.Log(ctx, 0, 1000)

@@ -99,15 +99,16 @@ func (s *Store) Load(ctx context.Context, key persist.Key) (r snapshot.Record, e
 }
 
 // List implements persist.PersistenceService.
-func (s *Store) List(ctx context.Context, pod string, o persist.ListOptions) ([]persist.Item, error) {
-	limit := limitOr(o.Limit)
+func (s *Store) List(ctx context.Context, pod string, o persist.ListOptions) (persist.Page, error) {
+	o = o.WithDefaults()
 	start := recordKey(persist.Key{Pod: pod})
 	prefix := recordKey(persist.Key{Pod: pod, Name: o.Prefix})
 	seek := prefix
 	if o.After >= o.Prefix {
 		seek = recordKey(persist.Key{Pod: pod, Name: o.After})
 	}
-	var items []persist.Item
+	var page persist.Page
+	size := 0
 	err := s.scan(ctx, recordsBucket, seek, func(_ *bbolt.Tx, k, v []byte) (bool, error) {
 		if !bytes.HasPrefix(k, prefix) {
 			return false, nil
@@ -116,18 +117,22 @@ func (s *Store) List(ctx context.Context, pod string, o persist.ListOptions) ([]
 		if o.After != "" && item.Name <= o.After {
 			return true, nil
 		}
+		if page.More = len(page.Items) == o.Limit || size >= o.MaxBytes; page.More {
+			return false, nil
+		}
 		r, err := readRecord(k, v)
 		if err != nil {
 			item.Err = fmt.Errorf("%s/%s: %w", pod, item.Name, err)
 		}
 		item.Record = r
-		items = append(items, item)
-		return len(items) < limit, nil
+		size += len(r.State)
+		page.Items = append(page.Items, item)
+		return true, nil
 	}, nil)
 	if err != nil {
-		return nil, unreadable("list of "+pod, err)
+		return persist.Page{}, unreadable("list of "+pod, err)
 	}
-	return items, nil
+	return page, nil
 }
 
 // Changes implements persist.PersistenceService.

@@ -167,7 +167,7 @@ func (b *broken) Load(ctx context.Context, k persist.Key) (snapshot.Record, erro
 	return r, err
 }
 
-func (b *broken) List(ctx context.Context, pod string, o persist.ListOptions) ([]persist.Item, error) {
+func (b *broken) List(ctx context.Context, pod string, o persist.ListOptions) (persist.Page, error) {
 	switch {
 	case b.how == "pages include their start" && o.After != "":
 		o.After = o.After[:len(o.After)-1]

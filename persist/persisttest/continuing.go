@@ -153,8 +153,9 @@ var deleting = []test{
 		s.unreadable(err)
 		s.holds(rooms("a"), a, 1, "state A")
 		s.holds(rooms("c"), c, 1, "state C")
-		items, err := s.store.List(s.ctx, "rooms", persist.ListOptions{})
+		page, err := s.store.List(s.ctx, "rooms", persist.ListOptions{})
 		s.NoError(err)
+		items := page.Items
 		s.Len(items, 3)
 		s.NoError(items[0].Err)
 		s.Equal("b", items[1].Name)

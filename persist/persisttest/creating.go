@@ -150,8 +150,9 @@ var creating = []test{
 			r, err := s.store.Load(s.ctx, rooms("a"))
 			s.NoError(err)
 			c, l, row := s.changes(rooms("a"), o[0].Life, 0, 1), s.log(0, 1), s.rows("outbox", nil, 1)
-			items, err := s.store.List(s.ctx, "rooms", persist.ListOptions{})
+			page, err := s.store.List(s.ctx, "rooms", persist.ListOptions{})
 			s.NoError(err)
+			items := page.Items
 			for _, b := range [][]byte{r.State, c[0].Data, l[0].Data, items[0].Record.State} {
 				s.Equal("state", string(b))
 				copy(b, "#####")

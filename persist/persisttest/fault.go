@@ -297,17 +297,17 @@ func (f *FaultStore) Load(ctx context.Context, key persist.Key) (snapshot.Record
 }
 
 // List implements persist.PersistenceService.
-func (f *FaultStore) List(ctx context.Context, pod string, o persist.ListOptions) ([]persist.Item, error) {
+func (f *FaultStore) List(ctx context.Context, pod string, o persist.ListOptions) (persist.Page, error) {
 	if err := f.down(); err != nil {
-		return nil, err
+		return persist.Page{}, err
 	}
-	items, err := f.inner.List(ctx, pod, o)
-	for i := range items {
-		if err := f.spoiled(persist.Key{Pod: pod, Name: items[i].Name}); err != nil {
-			items[i] = persist.Item{Name: items[i].Name, Err: err}
+	page, err := f.inner.List(ctx, pod, o)
+	for i, item := range page.Items {
+		if err := f.spoiled(persist.Key{Pod: pod, Name: item.Name}); err != nil {
+			page.Items[i] = persist.Item{Name: item.Name, Err: err}
 		}
 	}
-	return items, err
+	return page, err
 }
 
 // Changes implements persist.PersistenceService.

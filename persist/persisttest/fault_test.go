@@ -122,8 +122,9 @@ func TestFaultsOfLoads(t *testing.T) {
 	_, err := f.Load(ctx, room("b"))
 	require.ErrorIs(t, err, snapshot.ErrCorrupt)
 	require.ErrorContains(t, err, "rooms/b")
-	items, err := f.List(ctx, "rooms", persist.ListOptions{})
+	page, err := f.List(ctx, "rooms", persist.ListOptions{})
 	require.NoError(t, err)
+	items := page.Items
 	require.NoError(t, items[0].Err)
 	require.ErrorIs(t, items[1].Err, snapshot.ErrCorrupt)
 	stop()

@@ -166,23 +166,28 @@ func (m *image) load(k persist.Key) (snapshot.Record, error) {
 	return rec, nil
 }
 
-func (m *image) list(pod string, o persist.ListOptions) []persist.Item {
-	limit := limitOr(o.Limit)
-	var items []persist.Item
+func (m *image) list(pod string, o persist.ListOptions) persist.Page {
+	o = o.WithDefaults()
+	var page persist.Page
+	size := 0
 	m.records.each(pod+"\x00"+o.Prefix, pod+"\x00"+o.After, func(key string, r stored) bool {
 		item := persist.Item{Name: key[len(pod)+1:]}
 		if item.Name == o.After {
 			return true
+		}
+		if page.More = len(page.Items) == o.Limit || size >= o.MaxBytes; page.More {
+			return false
 		}
 		rec, err := snapshot.Parse(r.data)
 		if err != nil {
 			item.Err = fmt.Errorf("%s/%s: %w", pod, item.Name, err)
 		}
 		item.Record = rec
-		items = append(items, item)
-		return len(items) < limit
+		size += len(rec.State)
+		page.Items = append(page.Items, item)
+		return true
 	})
-	return items
+	return page
 }
 
 func (m *image) history(k persist.Key, life, from uint64, limit int) []persist.Change {

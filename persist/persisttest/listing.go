@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/twinsrv/twinsrv/persist"
@@ -25,8 +26,9 @@ var listing = []test{
 	}},
 	{"a list gives records", func(s *suite) {
 		o := s.applied(create(rooms("a"), "A"), create(rooms("b"), "B"))
-		items, err := s.store.List(s.ctx, "rooms", persist.ListOptions{})
+		page, err := s.store.List(s.ctx, "rooms", persist.ListOptions{})
 		s.NoError(err)
+		items := page.Items
 		want := []persist.Item{{Name: "a", Record: *record(1, "A")}, {Name: "b", Record: *record(1, "B")}}
 		want[0].Record.Life, want[1].Record.Life = o[0].Life, o[1].Life
 		s.Equal(want, items)
@@ -41,12 +43,14 @@ var listing = []test{
 			s.Empty(s.names("rooms", "ab-4", page))
 		}
 		for after, want := range map[string]int{"": 3, "a": 3, "ab-2": 1, "ab-3": 0, "z": 0} {
-			items, err := s.store.List(s.ctx, "rooms", persist.ListOptions{Prefix: "ab-", After: after})
+			page, err := s.store.List(s.ctx, "rooms", persist.ListOptions{Prefix: "ab-", After: after})
 			s.NoError(err)
+			items := page.Items
 			s.Len(items, want, "after %q", after)
 		}
-		items, err := s.store.List(s.ctx, "rooms", persist.ListOptions{After: "aba"})
+		page, err := s.store.List(s.ctx, "rooms", persist.ListOptions{After: "aba"})
 		s.NoError(err)
+		items := page.Items
 		s.Len(items, 2, "the name behind which a page starts need not be there")
 	}},
 	{"a page has 100 items unless told otherwise", func(s *suite) {
@@ -55,14 +59,27 @@ var listing = []test{
 			units = append(units, create(rooms(fmt.Sprintf("r%04d", i)), "x"))
 		}
 		s.applied(units...)
-		items, err := s.store.List(s.ctx, "rooms", persist.ListOptions{})
+		page, err := s.store.List(s.ctx, "rooms", persist.ListOptions{})
 		s.NoError(err)
+		items := page.Items
 		s.Len(items, 100)
-		items, err = s.store.List(s.ctx, "rooms", persist.ListOptions{Limit: 1000})
+		page, err = s.store.List(s.ctx, "rooms", persist.ListOptions{Limit: 1000})
 		s.NoError(err)
+		items = page.Items
 		s.Len(items, 600)
 		s.Equal("r0599", items[599].Name)
 		s.Len(s.names("rooms", "", 299), 600)
+	}},
+	{"a page ends early when its states are large", func(s *suite) {
+		for i := range 6 {
+			s.applied(create(rooms(fmt.Sprint("r", i)), strings.Repeat("x", 1000)))
+		}
+		for most, want := range map[int]int{1: 1, 1000: 1, 1001: 2, 2500: 3, 100_000: 6} {
+			page, err := s.store.List(s.ctx, "rooms", persist.ListOptions{MaxBytes: most})
+			s.NoError(err)
+			s.Len(page.Items, want, "at most about %d bytes", most)
+			s.Equal(want < 6, page.More)
+		}
 	}},
 }
 
@@ -233,11 +250,11 @@ func (s *suite) writeSteps(k persist.Key, n int) error {
 
 // readAll reads everything and tests that it hangs together.
 func (s *suite) readAll() error {
-	items, err := s.store.List(s.ctx, "rooms", persist.ListOptions{})
+	page, err := s.store.List(s.ctx, "rooms", persist.ListOptions{})
 	if err != nil {
 		return err
 	}
-	for _, item := range items {
+	for _, item := range page.Items {
 		if item.Err != nil {
 			return item.Err
 		}

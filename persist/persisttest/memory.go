@@ -75,9 +75,9 @@ func (m *Memory) Load(ctx context.Context, key persist.Key) (r snapshot.Record, 
 }
 
 // List implements persist.PersistenceService.
-func (m *Memory) List(ctx context.Context, pod string, o persist.ListOptions) (items []persist.Item, err error) {
-	err = m.use(ctx, func(d *image) error { items = d.list(pod, o); return nil })
-	return items, err
+func (m *Memory) List(ctx context.Context, pod string, o persist.ListOptions) (page persist.Page, err error) {
+	err = m.use(ctx, func(d *image) error { page = d.list(pod, o); return nil })
+	return page, err
 }
 
 // Changes implements persist.PersistenceService.

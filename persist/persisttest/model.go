@@ -232,15 +232,15 @@ func (m *modelRun) translated(r snapshot.Record) snapshot.Record {
 func (m *modelRun) list(pod string, page int) (all []persist.Item) {
 	after := ""
 	for {
-		items, err := m.store.List(m.ctx, pod, persist.ListOptions{After: after, Limit: page})
+		got, err := m.store.List(m.ctx, pod, persist.ListOptions{After: after, Limit: page})
 		m.NoError(err)
-		for _, item := range items {
+		for _, item := range got.Items {
 			m.True(item.Name > after, "%q is on the page behind %q", item.Name, after)
 			item.Record = m.translated(item.Record)
 			all = append(all, item)
 			after = item.Name
 		}
-		if len(items) < page {
+		if !got.More {
 			return all
 		}
 	}

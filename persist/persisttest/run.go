@@ -186,16 +186,17 @@ func (s *suite) names(pod, prefix string, page int) []string {
 	s.t.Helper()
 	names := []string{}
 	for after := ""; ; after = names[len(names)-1] {
-		items, err := s.store.List(s.ctx, pod, persist.ListOptions{After: after, Prefix: prefix, Limit: page})
+		got, err := s.store.List(s.ctx, pod, persist.ListOptions{After: after, Prefix: prefix, Limit: page})
 		s.NoError(err)
-		s.LessOrEqual(len(items), page)
-		for _, item := range items {
+		s.LessOrEqual(len(got.Items), page)
+		for _, item := range got.Items {
 			s.True(item.Name > after, "%q is on the page behind %q", item.Name, after)
 			names = append(names, item.Name)
 		}
-		if len(items) < page {
+		if !got.More {
 			return names
 		}
+		s.Len(got.Items, page, "a page with more behind it is full")
 	}
 }
 
