@@ -42,6 +42,7 @@ func (a *activation) remove(ctx *actor.Context, m *Message, reply *actor.Promise
 		return
 	case a.phase == quarantined:
 		u.Force = true
+		u.Changes = []persist.Change{{Revision: 1, Time: ctx.Now().UTC(), Type: deleted}} // the store raises it above what it has
 	case a.head.revision == 0:
 		a.refuse(ctx, m, reply, fmt.Errorf("%w: %s", ErrNotFound, a.key))
 		return

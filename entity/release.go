@@ -187,11 +187,11 @@ func (a *activation) applied(ctx *actor.Context, e *entry, o persist.Outcome) {
 	}
 	e.waits = false
 	e.position = o.Position
+	e.life = o.Life
 	if e.removes {
 		a.removed(ctx)
 		return
 	}
-	e.life = o.Life
 	if a.head.life == 0 {
 		a.head.life = o.Life
 	}

@@ -177,11 +177,18 @@ func (p *Pods) redefine(ctx context.Context, pod *Pod, spec *entity.Spec) error 
 	pod.spec.Store(spec)
 	pod.quarantine("", nil)
 	outdated := func(s *slot) bool { return s.spec != spec }
-	if err := pod.passivateAll(ctx, outdated, false); err != nil {
-		p.sys.Logger().Warn("entities in memory keep the pod's earlier definition until they leave it", "pod", pod.name, "error", err)
+	soon, cancel := p.sys.WithTimeout(ctx, redefineWait)
+	defer cancel()
+	if err := pod.passivateAll(soon, outdated, true); err != nil {
+		p.sys.Logger().Warn("entities in memory keep the pod's earlier definition until they can leave it", "pod", pod.name, "error", err)
+		p.sys.Go(func() { _ = pod.passivateAll(p.work, outdated, true) }) // fails only when the pods close
 	}
 	return nil
 }
+
+// redefineWait is how long a change of a definition waits for the entities in
+// memory. The definition holds for all others at once.
+const redefineWait = 2 * time.Second
 
 func sameDefinition(a, b Definition) bool {
 	x, errX := json.Marshal(a)

@@ -59,6 +59,8 @@ type Pods struct {
 	cfg       Config
 	root      *actor.Ref
 	letters   *PodDeadLetterActor
+	work      context.Context // of what the pods do in the background; ends when they close
+	endWork   context.CancelFunc
 	changing  gate // serialises changes of definitions
 	ending    gate // serialises Close
 
@@ -78,6 +80,7 @@ func Open(sys *actor.System, store persist.PersistenceService, cfg Config) (*Pod
 		sys: sys, committer: persist.NewCommitter(sys, store, cfg.Committer), cfg: cfg.withDefaults(),
 		pods: make(map[string]*Pod),
 	}
+	p.work, p.endWork = context.WithCancel(context.Background())
 	// A restart of a pod's manager would stop all its entities.
 	props := actor.PropsFunc(func(*actor.Context, any) error { return nil })
 	props.Supervisor = &actor.Strategy{Decide: func(error) actor.Directive { return actor.Resume }}
@@ -235,6 +238,7 @@ func (p *Pods) Close(ctx context.Context) error {
 	if p.closing.Swap(true) {
 		return nil
 	}
+	p.endWork()
 	errs := []error{p.emptyMemory(ctx)}
 	if err := p.committer.Close(ctx); err != nil {
 		errs = append(errs, err)

@@ -17,7 +17,7 @@ func (p *Pod) recoverEagerly() {
 		return
 	}
 	p.pods.sys.Go(func() {
-		if err := p.recoverAll(context.Background()); err != nil && !p.pods.closing.Load() {
+		if err := p.recoverAll(p.pods.work); err != nil && !p.pods.closing.Load() {
 			p.pods.sys.Logger().Error("an eager pod was not recovered whole; its entities recover with their first message", "pod", p.name, "error", err)
 		}
 	})
