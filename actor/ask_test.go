@@ -54,7 +54,7 @@ func TestAskOfAFailingHandlerIsAnsweredAtOnce(t *testing.T) {
 		start := sys.Now()
 		for _, msg := range []string{"error", "fail"} {
 			_, err := r.Ask(context.Background(), msg)
-			require.True(t, err == errTest, "the error itself, not %v", err)
+			require.Same(t, errTest, err, "the error itself")
 		}
 		for range 100 {
 			_, err := r.Ask(context.Background(), "panic")

@@ -24,7 +24,7 @@ type clockCtx struct {
 
 type afterFunc struct{ f func() }
 
-func newClockCtx(exec Executor, parent context.Context) *clockCtx {
+func newClockCtx(parent context.Context, exec Executor) *clockCtx {
 	c := &clockCtx{parent: parent, done: make(chan struct{})}
 	if parent.Done() != nil {
 		unlink := exec.OnDone(parent, func() { c.cancel(parent.Err()) })
@@ -114,7 +114,7 @@ func (c *clockCtx) cancel(err error) {
 // WithTimeout is context.WithTimeout on the system's clock: the context ends
 // with context.DeadlineExceeded after d.
 func (s *System) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	c := newClockCtx(s.exec, ctx)
+	c := newClockCtx(ctx, s.exec)
 	c.deadline = s.exec.Now().Add(d)
 	if d <= 0 {
 		c.cancel(context.DeadlineExceeded)

@@ -96,7 +96,7 @@ func (c *Context) Context() context.Context {
 	c.must()
 	x := c.r.extras()
 	if x.scope == nil {
-		x.scope = newClockCtx(c.r.sys.exec, context.Background())
+		x.scope = newClockCtx(context.Background(), c.r.sys.exec)
 		if c.r.phase >= phaseStopping {
 			x.scope.cancel(context.Canceled)
 		}

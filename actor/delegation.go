@@ -1,5 +1,7 @@
 package actor
 
+import "errors"
+
 // NonDelegated marks messages that an actor handles itself, at once, also
 // while it delegates (Context.DelegateTo).
 type NonDelegated interface{ NonDelegated() }
@@ -85,7 +87,7 @@ func (r *Ref) delegate(m Message) bool {
 		if err == nil {
 			return true
 		}
-		if err != ErrStopped {
+		if !errors.Is(err, ErrStopped) {
 			r.sys.deadLetter(d.to.Path(), m, err)
 			return true
 		}

@@ -425,9 +425,10 @@ func TestDelegationIsUndoneByRestartAndByUndelegate(t *testing.T) {
 				_ = ctx.Tell(ctx.Self(), errand{2})
 				require.Panics(t, func() { ctx.DelegateTo(ctx.Self()) })
 			case errand:
-				if m.n == 0 {
+				switch m.n {
+				case 0:
 					ctx.Undelegate()
-				} else if m.n == 1 {
+				case 1:
 					return errTest
 				}
 			case actor.Terminated:

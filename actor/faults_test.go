@@ -77,7 +77,7 @@ func TestWatchNeverMissesATerminatedThatRacesWithStop(t *testing.T) {
 		r := spawn(t, sys, "", idle())
 		go r.Stop()
 		probe.Watch(r)
-		probe.ExpectTerminated(r)
+		_ = probe.ExpectTerminated(r)
 	}
 	require.Zero(t, probe.Len(), "and never tells twice")
 }

@@ -1,14 +1,15 @@
 package actor
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 )
 
-// Subscribe, sent to /system/deadletters or /system/events, has an actor told
-// what happens there (ZombieMsg, Event) until it stops or Unsubscribe comes. An
-// ask is answered with nil when the subscription holds.
+// Subscribe is a message to /system/deadletters or /system/events: it has an
+// actor told what happens there (ZombieMsg, Event) until it stops or
+// Unsubscribe comes. An ask is answered with nil when the subscription holds.
 type Subscribe struct{ Ref *Ref } // nil: the sender
 
 // Unsubscribe undoes Subscribe.
@@ -81,9 +82,9 @@ func (h *hub[T]) publish(s *System, v T) {
 			}
 			continue
 		}
-		switch err := sub.ref.enqueue(Message{Payload: v}, nil); err {
-		case nil:
-		case ErrStopped:
+		switch err := sub.ref.enqueue(Message{Payload: v}, nil); {
+		case err == nil:
+		case errors.Is(err, ErrStopped):
 			h.removeRef(sub.ref)
 		default:
 			s.log.Debug("a subscriber was not told", "subscriber", sub.ref.name, "err", err)

@@ -2,6 +2,7 @@ package actor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
@@ -147,9 +148,12 @@ func (r *Ref) enqueueLane(m Message, w Worker) error {
 // up.
 func (r *Ref) laneRefused(l *lane, err error) error {
 	broken := l.broken()
-	if err == ErrMailboxFull { // the sentinel itself, which says nothing of whose it is
+	switch {
+	case errors.Is(err, ErrMailboxFull): // which says nothing of whose it is
 		err = r.isFull(l.q.Cap())
-	} else {
+	case errors.Is(err, ErrStopped): // which is for the runtime to say
+		err = fmt.Errorf("mailbox of %s: %v", r.Path(), err)
+	default:
 		err = fmt.Errorf("mailbox of %s: %w", r.Path(), err)
 	}
 	r.mu.Unlock()
@@ -209,7 +213,7 @@ func (r *Ref) isFull(capacity int) *FullError {
 
 // waits says that a sender that was refused is to wait for room.
 func (r *Ref) waits(err error) bool {
-	return r.props.policy == Block && err != ErrStopped && !inTurn()
+	return r.props.policy == Block && !errors.Is(err, ErrStopped) && !inTurn()
 }
 
 // awaitRoom queues m when there is room. When ctx or limit ends first, the
@@ -220,7 +224,7 @@ func (r *Ref) awaitRoom(ctx context.Context, limit time.Duration, m Message) err
 	l := r.laneOf()
 	if r.closed || l == nil || (len(l.waiting) == 0 && l.q.Len() < l.q.Cap()) {
 		r.mu.Unlock()
-		if err := r.enqueue(m, nil); err == nil || err == ErrStopped {
+		if err := r.enqueue(m, nil); err == nil || errors.Is(err, ErrStopped) {
 			return err
 		}
 		return r.awaitRoom(ctx, limit, m) // somebody else took it

@@ -166,8 +166,8 @@ const (
 
 // setHold changes the reasons why user messages wait. For the turn, which
 // looks again before it rests, so nobody needs waking.
-func (r *Ref) setHold(set, clear uint8) {
-	r.hold = r.hold&^clear | set
+func (r *Ref) setHold(set, unset uint8) {
+	r.hold = r.hold&^unset | set
 	r.mu.Lock()
 	r.blocked = r.hold != 0
 	r.mu.Unlock()

@@ -26,10 +26,19 @@ func checkName(name string) error {
 	return nil
 }
 
-var (
-	escape   = strings.NewReplacer("%", "%25", "/", "%2F", "*", "%2A")
-	unescape = strings.NewReplacer("%25", "%", "%2F", "/", "%2A", "*")
-)
+func escape(name string) string {
+	if !strings.ContainsAny(name, "%/*") {
+		return name
+	}
+	return strings.NewReplacer("%", "%25", "/", "%2F", "*", "%2A").Replace(name)
+}
+
+func unescape(step string) string {
+	if strings.IndexByte(step, '%') < 0 {
+		return step
+	}
+	return strings.NewReplacer("%25", "%", "%2F", "/", "%2A", "*").Replace(step)
+}
 
 // Path returns the names from the root to the actor, as in /user/pods/rooms. A
 // slash, a percent sign and an asterisk in a name are written %2F, %25 and %2A,
@@ -41,7 +50,7 @@ func (r *Ref) Path() string {
 	var names []string
 	size := 0
 	for a := r; a.parent != nil; a = a.parent {
-		n := escape.Replace(a.name)
+		n := escape(a.name)
 		names = append(names, n)
 		size += 1 + len(n)
 	}
@@ -91,7 +100,7 @@ func (s *System) walk(path string) (at *Ref, rest []string) {
 	}
 	names := strings.Split(trimmed, "/")
 	for i := range names {
-		names[i] = unescape.Replace(names[i])
+		names[i] = unescape(names[i])
 	}
 	for i, n := range names {
 		c, ok := at.Child(n)

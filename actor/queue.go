@@ -11,7 +11,7 @@ package actor
 type Queue interface {
 	// Push takes a message. evicted, when not nil, is what had to make room
 	// for it: it becomes a dead letter. An error says that m was not taken;
-	// the sender gets it. ErrMailboxFull itself becomes a *FullError.
+	// the sender gets it. ErrMailboxFull becomes a *FullError.
 	Push(m Message) (evicted *Message, err error)
 	// Pop takes out the next message; false says that there is none.
 	Pop() (m Message, ok bool)

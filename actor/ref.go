@@ -96,7 +96,7 @@ func (r *Ref) TellContext(ctx context.Context, msg any) error {
 	if err != nil && r.waits(err) {
 		err = r.awaitRoom(ctx, 0, m)
 	}
-	if err == ErrStopped {
+	if errors.Is(err, ErrStopped) {
 		r.absent(m)
 		return nil
 	}
@@ -117,7 +117,7 @@ func (r *Ref) refused(m Message, w Worker, err error) error {
 	if w == nil && r.waits(err) {
 		err = r.awaitRoom(context.Background(), 0, m)
 	}
-	if err == ErrStopped {
+	if errors.Is(err, ErrStopped) {
 		r.absent(m)
 		return nil
 	}
@@ -163,7 +163,7 @@ func (r *Ref) askRefused(ctx context.Context, limit time.Duration, m Message, er
 			limit = max(limit-r.sys.Now().Sub(begin), 1)
 		}
 	}
-	if err == ErrStopped {
+	if errors.Is(err, ErrStopped) {
 		r.absent(m)
 		return limit, nil
 	}

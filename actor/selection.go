@@ -31,7 +31,7 @@ func (r *Ref) Select(path string) Selection {
 		if step == "" || step == "." {
 			continue
 		}
-		s.steps = append(s.steps, unescape.Replace(step))
+		s.steps = append(s.steps, unescape(step))
 		s.each = append(s.each, step == "*")
 	}
 	return s

@@ -94,7 +94,7 @@ func (s *System) late() []string {
 		for _, c := range kids {
 			visit(c)
 		}
-		if len(kids) == 0 && r.parent != nil && !(r.parent == s.root && r == s.system) {
+		if len(kids) == 0 && r.parent != nil && r != s.system {
 			paths = append(paths, r.Path())
 		}
 	}

@@ -88,7 +88,7 @@ func TestWatchNeverMissesTerminated(t *testing.T) {
 			require.NoError(t, probe.Ref().Tell("x"))
 			probe.Watch(r)
 			probe.Expect("x")
-			probe.ExpectTerminated(r)
+			_ = probe.ExpectTerminated(r)
 		}
 		require.Zero(t, probe.Len())
 	})
@@ -104,7 +104,7 @@ func TestWatchNeverMissesTerminated(t *testing.T) {
 			require.NoError(t, killer.Tell("now"))
 			probe.Watch(r)
 			exec.Run()
-			probe.ExpectTerminated(r)
+			_ = probe.ExpectTerminated(r)
 			probe.ExpectNone(time.Second)
 		}
 	})
@@ -154,7 +154,7 @@ func TestTerminatedNeverOvertakesTheLastTell(t *testing.T) {
 			for i := range 50 {
 				probe.Expect(i)
 			}
-			probe.ExpectTerminated(r)
+			_ = probe.ExpectTerminated(r)
 		}
 	})
 }

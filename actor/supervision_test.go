@@ -321,7 +321,7 @@ func TestWhileRestarting(t *testing.T) {
 }
 
 // rude panics in its hooks.
-type rude struct{ n int }
+type rude struct{}
 
 func (r *rude) Receive(ctx *actor.Context, msg any) error {
 	if msg == "fail" {

@@ -3,6 +3,7 @@ package actor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -183,7 +184,7 @@ func (s *System) Sleep(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	}
 	err := s.exec.NewParker().Park(ctx, d)
-	if err == context.DeadlineExceeded && ctx.Err() == nil {
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return nil
 	}
 	return err

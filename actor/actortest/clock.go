@@ -8,7 +8,8 @@ import (
 	"github.com/twinsrv/twinsrv/actor"
 )
 
-var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+// epoch is when virtual time begins.
+func epoch() time.Time { return time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // clock is virtual time and what is to happen in it. Timers of the same
 // instant become ready together, in the order in which they were set; the seed

@@ -31,9 +31,9 @@ func mustFail(t *testing.T, f func()) {
 
 func TestProbe(t *testing.T) {
 	seeded, _ := start(t, 1)
-	real := actor.NewSystem("real", actor.Config{})
-	defer func() { require.NoError(t, real.Stop(context.Background())) }()
-	for _, sys := range []*actor.System{seeded, real} {
+	onClock := actor.NewSystem("real", actor.Config{})
+	defer func() { require.NoError(t, onClock.Stop(context.Background())) }()
+	for _, sys := range []*actor.System{seeded, onClock} {
 		p := actortest.NewProbe(&failed{TB: t}, sys, "probe")
 		r := spawn(t, sys, "r", func(ctx *actor.Context, msg any) error { ctx.Respond(msg); return nil })
 		p.Send(r, 1)

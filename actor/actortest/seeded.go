@@ -49,7 +49,7 @@ func NewSeeded(seed uint64) *Seeded {
 		draw:  rand.New(rand.NewPCG(seed, 0x64726177)),
 		trace: newTrace(),
 	}
-	s.clock.now = epoch
+	s.clock.now = epoch()
 	return s
 }
 

@@ -129,10 +129,11 @@ func TestRunLeavesPeriodicTimersAndTheFarFuture(t *testing.T) {
 	sys, exec := start(t, 1)
 	ticks, far := 0, false
 	r := spawn(t, sys, "a", func(ctx *actor.Context, msg any) error {
-		if msg == "go" {
+		switch msg {
+		case "go":
 			ctx.ScheduleEvery(time.Minute, ctx.Self(), "tick")
 			ctx.ScheduleOnce(10*time.Minute+30*time.Second, ctx.Self(), "once")
-		} else if msg == "tick" {
+		case "tick":
 			ticks++
 		}
 		return nil

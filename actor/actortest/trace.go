@@ -26,7 +26,7 @@ type choice struct {
 func newTrace() trace { return trace{hash: 14695981039346656037} }
 
 func (t *trace) note(it item, which, of int, now time.Time) {
-	c := choice{at: now.Sub(epoch), kind: it.kind, which: which, of: of}
+	c := choice{at: now.Sub(epoch()), kind: it.kind, which: which, of: of}
 	if it.kind == runTurn {
 		c.name = it.task.Name()
 	}

@@ -51,7 +51,7 @@ type Keyed interface{ HashKey() string }
 
 // choose returns the index of the worker for a message, and whether another
 // may have it when that one is full.
-func (p *pool) choose(ctx *actor.Context, msg any) (at int, any bool) {
+func (p *pool) choose(ctx *actor.Context, msg any) (at int, others bool) {
 	switch p.cfg.Route {
 	case Random:
 		return int(ctx.System().Uint64() % uint64(len(p.workers))), true
