@@ -1,6 +1,7 @@
 package entity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -23,14 +24,14 @@ type Merge map[string]any
 // whole state and needs an object. In an array an existing index is replaced
 // and "-" appends.
 type Set struct {
-	Pointer string `json:"pointer"`
-	Value   any    `json:"value"`
+	Pointer string `json:"pointer" required:"true"`
+	Value   any    `json:"value" required:"true"`
 }
 
 // Remove is the message "remove" of a document: it removes what stands at a
 // JSON pointer, and is rejected when nothing does.
 type Remove struct {
-	Pointer string `json:"pointer"`
+	Pointer string `json:"pointer" required:"true"`
 }
 
 // Document describes entities whose state is a JSON object, for pods that are
@@ -62,8 +63,8 @@ func (d Document) Spec() (*Spec, error) {
 	}
 	empty := func(context.Context, string) (Object, error) { return Object{}, nil }
 	handlers := Handlers[Object]{
-		"merge":  On(func(_ *Context, o *Object, m Merge) error { return o.merge(m) }),
-		"set":    On(func(_ *Context, o *Object, m Set) error { return o.set(m) }),
+		"merge":  On(func(_ *Context, o *Object, m Merge) error { return cmp.Or(o.merge(m), o.checkDepth()) }),
+		"set":    On(func(_ *Context, o *Object, m Set) error { return cmp.Or(o.set(m), o.checkDepth()) }),
 		"remove": On(func(_ *Context, o *Object, m Remove) error { return o.remove(m) }),
 	}
 	return compile(spec, empty, handlers, create)
@@ -100,6 +101,41 @@ func notAnObject(v any) error {
 		kind = "an array"
 	}
 	return fmt.Errorf("a document is a JSON object, not %s", kind)
+}
+
+// maxDepth is how deep a document nests, the state itself being level 1.
+const maxDepth = 1000
+
+// checkDepth rejects a state that could not be stored.
+func (o *Object) checkDepth() error {
+	if deeper(map[string]any(*o), maxDepth) {
+		return Rejectf("the state would nest deeper than %d levels", maxDepth)
+	}
+	return nil
+}
+
+// deeper reports whether v nests deeper than so many levels.
+func deeper(v any, levels int) bool {
+	if levels < 0 {
+		return true
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, child := range v {
+			if deeper(child, levels-1) {
+				return true
+			}
+		}
+		return levels == 0
+	case []any:
+		for _, child := range v {
+			if deeper(child, levels-1) {
+				return true
+			}
+		}
+		return levels == 0
+	}
+	return false
 }
 
 func (o *Object) merge(m Merge) error {

@@ -3,6 +3,7 @@ package entity
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -124,7 +125,7 @@ func TestDocumentMessages(t *testing.T) {
 	require.NoError(t, err)
 	for name, bodies := range map[string]map[string]error{
 		"merge":  {`{"a":1}`: nil, `[]`: ErrMalformed, `null`: ErrMalformed, `1`: ErrMalformed, `{"a":1`: ErrMalformed, ``: ErrMalformed, `{"a":1,"a":2}`: ErrMalformed},
-		"set":    {`{"pointer":"/a","value":1}`: nil, `{"pointer":1}`: ErrMalformed, `{"path":"/a"}`: ErrUnknownField},
+		"set":    {`{"pointer":"/a","value":1}`: nil, `{"pointer":"/a","value":null}`: nil, `{"value":1}`: ErrMalformed, `{"pointer":"/a"}`: ErrMalformed, ``: ErrMalformed, `{"pointer":1}`: ErrMalformed, `{"path":"/a"}`: ErrUnknownField},
 		"remove": {`{"pointer":"/a"}`: nil, `{"pointer":"/a","value":1}`: ErrUnknownField},
 		"burn":   {`{}`: ErrUnknownMessage},
 	} {
@@ -137,4 +138,37 @@ func TestDocumentMessages(t *testing.T) {
 		_, err := spec.Replace([]byte(body))
 		require.ErrorIs(t, err, ErrMalformed, "%s", body)
 	}
+}
+
+// TestDocumentDepth: a state nests at most 1,000 levels, whatever led to it.
+func TestDocumentDepth(t *testing.T) {
+	nested := func(levels int) any {
+		var v any = "leaf"
+		for range levels {
+			v = []any{v}
+		}
+		return v
+	}
+	codec := snapshot.JSON()
+	for levels, fits := range map[int]bool{1: true, 500: true, 998: true, 999: true, 1000: false, 5000: false} {
+		o := Object{}
+		require.NoError(t, o.merge(Merge{"a": nested(levels)}))
+		err := o.checkDepth()
+		if !fits {
+			var r *RejectedError
+			require.ErrorAs(t, err, &r, "%d levels", levels)
+			continue
+		}
+		require.NoError(t, err, "%d levels", levels)
+		enc, err := codec.Append(nil, &o)
+		require.NoError(t, err, "%d levels", levels)
+		var back Object
+		require.NoError(t, codec.Decode(enc, &back))
+	}
+	o := Object{}
+	require.NoError(t, o.set(Set{Pointer: strings.Repeat("/a", 1000), Value: "leaf"}))
+	require.NoError(t, o.checkDepth())
+	require.NoError(t, o.set(Set{Pointer: strings.Repeat("/a", 1000), Value: []any{}}))
+	require.Error(t, o.checkDepth())
+	require.Error(t, o.set(Set{Pointer: strings.Repeat("/a", 1001), Value: "leaf"}))
 }

@@ -97,7 +97,7 @@ func (s *Spec) Parse(name string, body []byte) (*Message, error) {
 	}
 	v := reflect.New(h.message)
 	if len(bytes.TrimSpace(body)) == 0 && h.message.Kind() == reflect.Struct {
-		return &Message{handler: h, body: v.Elem().Interface()}, nil
+		body = []byte("{}")
 	}
 	if err := s.decodeBody(body, v.Interface()); err != nil {
 		return nil, fmt.Errorf("message %q of pod %s: %w", name, s.Name, err)

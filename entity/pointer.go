@@ -15,6 +15,9 @@ func parsePointer(p string) ([]string, error) {
 		return nil, Rejectf("%q is not a JSON pointer: it is empty or starts with /", p)
 	}
 	tokens := strings.Split(p[1:], "/")
+	if len(tokens) > maxDepth {
+		return nil, Rejectf("the pointer has %d parts, and a state nests at most %d levels deep", len(tokens), maxDepth)
+	}
 	for i, t := range tokens {
 		for j := 0; j < len(t); j++ {
 			if t[j] == '~' && (j+1 == len(t) || t[j+1] != '0' && t[j+1] != '1') {

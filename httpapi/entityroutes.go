@@ -49,7 +49,12 @@ func listEntities(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := p.List(c.r.Context(), o)
+	ctx, cancel, err := c.bounded()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	page, err := p.List(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -76,7 +81,12 @@ func getEntity(c *call) error {
 	if err != nil {
 		return err
 	}
-	v, err := p.Get(c.r.Context(), c.entity)
+	ctx, cancel, err := c.bounded()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	v, err := p.Get(ctx, c.entity)
 	if err != nil {
 		return err
 	}

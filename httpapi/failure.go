@@ -62,7 +62,7 @@ func sentinels() []sentinel {
 	return []sentinel{
 		{patterns.ErrOverloaded, CodeOverloaded, ""},
 		{pod.ErrNoPod, CodeNoSuchPod, ""},
-		{pod.ErrStopping, CodeStopping, stopping},
+		{pod.ErrStopping, CodeStopping, ""},
 		{pod.ErrReadOnly, CodePodReadOnly, ""},
 		{pod.ErrExists, CodePodExists, ""},
 		{pod.ErrNotEmpty, CodePodNotEmpty, ""},

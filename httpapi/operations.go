@@ -125,7 +125,7 @@ func podOperations() []operation {
 		},
 		{
 			method: http.MethodGet, path: podRoute + "/entities", id: "list-entities", summary: "A pod's entities by name", handle: listEntities,
-			query:   []string{"limit", "cursor", "prefix"},
+			query:   []string{"limit", "cursor", "prefix", "timeout"},
 			answers: []answerDoc{{status: http.StatusOK, description: "A page.", shape: reflect.TypeFor[EntityList]()}},
 			codes:   []Code{CodeBadName, CodeBadQuery, CodeNoSuchPod, CodeStoreUnavailable},
 		},
@@ -133,13 +133,13 @@ func podOperations() []operation {
 }
 
 func entityOperations() []operation {
-	readCodes := []Code{CodeBadName, CodeBadCondition, CodeNoSuchPod, CodeNoSuchEntity, CodeStaleRevision, CodeConditionFailed, CodeStoreUnavailable, CodeQuarantined}
+	readCodes := []Code{CodeBadName, CodeBadCondition, CodeBadQuery, CodeNoSuchPod, CodeNoSuchEntity, CodeStaleRevision, CodeConditionFailed, CodeStoreUnavailable, CodeQuarantined}
 	notModified := answerDoc{status: http.StatusNotModified, description: "If-None-Match names the present revision.", headers: []string{"ETag"}}
 	ack, tagged := reflect.TypeFor[entity.Ack](), []string{"ETag"}
 	return []operation{
 		{
 			method: http.MethodGet, path: entityRoute, id: "get-entity", summary: "An entity: its state, life and revision", handle: getEntity,
-			conditional: true, codes: readCodes,
+			conditional: true, query: []string{"timeout"}, codes: readCodes,
 			answers: []answerDoc{{status: http.StatusOK, description: "The entity as it is acknowledged.", shape: reflect.TypeFor[Envelope](), headers: tagged}, notModified},
 		},
 		{
@@ -149,7 +149,7 @@ func entityOperations() []operation {
 		},
 		{
 			method: http.MethodGet, path: stateRoute, id: "get-state", summary: "An entity's state alone", handle: getState,
-			conditional: true, codes: readCodes,
+			conditional: true, query: []string{"timeout"}, codes: readCodes,
 			answers: []answerDoc{{status: http.StatusOK, description: "The state as it is acknowledged.", anyJSON: true, headers: tagged}, notModified},
 		},
 		{

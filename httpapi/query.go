@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/base64"
 	"net/url"
 	"strconv"
@@ -36,6 +37,16 @@ func (c *call) timeout() (time.Duration, error) {
 		return 0, refuse(CodeBadQuery, "timeout is a duration such as 500ms or 5s, above 0 and at most 60s")
 	}
 	return d, nil
+}
+
+// bounded returns the request's context, ended by its timeout.
+func (c *call) bounded() (context.Context, context.CancelFunc, error) {
+	d, err := c.timeout()
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := c.api.pods.System().WithTimeout(c.r.Context(), d)
+	return ctx, cancel, nil
 }
 
 // flag reads a boolean that is false unless set.

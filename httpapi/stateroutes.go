@@ -14,7 +14,12 @@ func getState(c *call) error {
 	if err != nil {
 		return err
 	}
-	v, err := p.Get(c.r.Context(), c.entity)
+	ctx, cancel, err := c.bounded()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	v, err := p.Get(ctx, c.entity)
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,9 @@ func (c *serveCommand) Run(definitions []entity.Definition) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // so that a second signal does what signals do
+	if c.Data == "" {
+		c.Data = DefaultData
+	}
 	return Run(ctx, Config{
 		Data: c.Data, Listen: c.Listen, Insecure: c.Insecure, Definitions: definitions,
 		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)),

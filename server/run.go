@@ -18,13 +18,14 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.checkListen(); err != nil {
 		return err
 	}
-	s, err := Open(ctx, cfg)
-	if err != nil {
-		return err
-	}
+	// A taken address is found before anything is made or opened.
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {
-		return errors.Join(fmt.Errorf("listen on %s: %w", cfg.Listen, err), s.end(nil))
+		return fmt.Errorf("listen on %s: %w", cfg.Listen, err)
+	}
+	s, err := Open(ctx, cfg)
+	if err != nil {
+		return errors.Join(err, listener.Close())
 	}
 	return s.serve(ctx, listener)
 }

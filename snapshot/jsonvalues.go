@@ -11,8 +11,11 @@ import (
 // checkValues finds in v what encoding/json would bend, or report without a
 // path: invalid UTF-8 (which it replaces), NaN and infinities, values that hold
 // themselves. Types that marshal themselves answer for themselves.
+//
+// depth counts steps in Go, of which a level of JSON can take three (a pointer,
+// an interface, a slice); the writer counts the levels themselves.
 func checkValues(v reflect.Value, depth int) error {
-	if depth > maxDepth {
+	if depth > 3*maxDepth {
 		return errTooDeep()
 	}
 	if !v.IsValid() || marshalsToJSON(v.Type()) {

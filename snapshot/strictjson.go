@@ -12,8 +12,8 @@ import (
 
 // StrictJSON decodes JSON that comes from outside, where encoding/json would
 // guess: a key must be a field's name exactly, in case too, and no key may stand
-// twice; null stands for references only. Numbers keep their text in untyped
-// values. The zero value is ready; it is safe for concurrent use and must not be
+// twice; null stands for references only. A field tagged required:"true" must be
+// there. Numbers keep their text in untyped values. The zero value is ready; it is safe for concurrent use and must not be
 // copied after its first use.
 type StrictJSON struct {
 	codec jsonCodec
@@ -27,9 +27,16 @@ type UnknownFieldError struct {
 
 func (e *UnknownFieldError) Error() string { return fmt.Sprintf("unknown field %s", e.Path) }
 
+// MissingFieldError says that an object lacks a field that is required.
+type MissingFieldError struct {
+	Path string
+}
+
+func (e *MissingFieldError) Error() string { return fmt.Sprintf("field %s is missing", e.Path) }
+
 // Decode decodes one JSON value into a pointer to a value of a type that
-// JSON().Check accepts. It fails with an *UnknownFieldError, with
-// a *json.UnmarshalTypeError for a value of the wrong type, or with an error
+// JSON().Check accepts. It fails with an *UnknownFieldError or
+// a *MissingFieldError, with a *json.UnmarshalTypeError for a value of the wrong type, or with an error
 // that says where the text is no JSON.
 func (s *StrictJSON) Decode(data []byte, into any) error {
 	tree, err := ParseJSON(data)
@@ -42,6 +49,9 @@ func (s *StrictJSON) Decode(data []byte, into any) error {
 	}
 	if path := s.unknown(t, tree); path != "" {
 		return &UnknownFieldError{Path: path}
+	}
+	if path := missing(t, tree); path != "" {
+		return &MissingFieldError{Path: path}
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -91,4 +101,21 @@ func (s *StrictJSON) inner(t reflect.Type, name string) (reflect.Type, bool) {
 	default:
 		return t, true // of the wrong type, which decoding says better
 	}
+}
+
+// missing returns the path of the first required field of a struct that its
+// object lacks; empty when there is none. It looks at the outermost struct
+// alone.
+func missing(t reflect.Type, tree any) string {
+	object, ok := tree.(map[string]any)
+	if !ok || t.Kind() != reflect.Struct || marshalsToJSON(t) {
+		return ""
+	}
+	fields, _ := structFields(t) // Check has told of what is refused
+	for _, f := range fields {
+		if _, there := object[f.name]; !there && t.FieldByIndex(f.index).Tag.Get("required") == "true" {
+			return "." + f.name
+		}
+	}
+	return ""
 }

@@ -36,6 +36,14 @@ func TestStrictJSON(t *testing.T) {
 		require.ErrorAs(t, s.Decode([]byte(text), &whole{}), &unknown, text)
 		require.Equal(t, path, unknown.Path, text)
 	}
+	type must struct {
+		A int `json:"a" required:"true"`
+		B int `json:"b"`
+	}
+	var lacks *MissingFieldError
+	require.ErrorAs(t, s.Decode([]byte(`{"b":1}`), &must{}), &lacks)
+	require.Equal(t, ".a", lacks.Path)
+	require.NoError(t, s.Decode([]byte(`{"a":0}`), &must{}))
 	for _, text := range []string{`null`, `[]`, `{"n":"1"}`, `{"n":1.5}`, `{"parts":{}}`} {
 		var wrong *json.UnmarshalTypeError
 		require.ErrorAs(t, s.Decode([]byte(text), &whole{}), &wrong, text)

@@ -195,7 +195,7 @@ func (m *modelRun) trim(rt *rapid.T) {
 func (m *modelRun) compare(rt *rapid.T) {
 	page := rapid.IntRange(1, 5).Draw(rt, "page")
 	for _, pod := range modelPods {
-		m.Equal(m.model.list(pod, persist.ListOptions{}), m.list(pod, page))
+		m.Equal(m.model.list(pod, persist.ListOptions{}).Items, m.list(pod, page))
 		for _, name := range modelNames {
 			k := persist.Key{Pod: pod, Name: name}
 			want, werr := m.model.load(k)
