@@ -19,6 +19,15 @@
 // what was told and asked, and also PoisonPill, Terminated and timers, so that
 // these do not overtake a last word. The user mailbox can be held.
 //
+// Mailboxes may be bounded (Mailbox): refuse, have senders wait, drop what comes
+// or what has waited longest. Or they are a user's own (Queue).
+//
+// # Finding
+//
+// A Ref is an actor's address. System.Lookup finds one by its path; a Selection
+// is a path, also a relative one or one with "*", that is followed with each
+// message.
+//
 // # Stopping
 //
 // An actor that stops takes no more messages; what it had waiting becomes dead
@@ -31,13 +40,16 @@
 //
 // An error or a panic fails the actor, and nobody else: the ask in progress
 // ends with it at once, and the parent's Strategy decides what becomes of the
-// actor. A restart keeps the mailbox and stops the children.
+// actor. A restart keeps the mailbox and stops the children. System.Events
+// tells of starts, failures, restarts and stops.
 //
 // # Blocking
 //
 // A handler should not block: Context.PipeTo runs slow work elsewhere and
 // brings its result back as a message. When handlers block all the same,
 // workers are added after some 20 ms, so the others go on.
+//
+// The page docs/actors.md of the repository teaches all of it.
 //
 // # Time and order
 //

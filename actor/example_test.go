@@ -68,3 +68,25 @@ func ExampleContext_PipeTo() {
 	// Output:
 	// how warm is it?: 20 degrees <nil>
 }
+
+func ExampleContext_Select() {
+	ctx := context.Background()
+	sys := actor.NewSystem("campus", actor.Config{})
+	floor, _ := sys.Spawn("floor", actor.PropsFunc(func(c *actor.Context, msg any) error {
+		return c.Forward(c.Select(msg.(string)))
+	}))
+	for _, name := range []string{"a", "b"} {
+		_, _ = floor.Spawn(name, actor.PropsFunc(func(c *actor.Context, msg any) error {
+			c.Respond(c.Self().Path())
+			return nil
+		}))
+	}
+	fmt.Println(floor.Ask(ctx, "a"))
+	fmt.Println(floor.Ask(ctx, "nobody"))
+	fmt.Println(sys.Select("floor/*").Refs())
+	_ = sys.Stop(ctx)
+	// Output:
+	// /user/floor/a <nil>
+	// <nil> /user/floor/nobody: no such actor
+	// [/user/floor/a /user/floor/b]
+}
