@@ -63,7 +63,7 @@ func (d Document) Spec() (*Spec, error) {
 	}
 	empty := func(context.Context, string) (Object, error) { return Object{}, nil }
 	handlers := Handlers[Object]{
-		"merge":  On(func(_ *Context, o *Object, m Merge) error { return cmp.Or(o.merge(m), o.checkDepth()) }),
+		"merge":  On(func(_ *Context, o *Object, m Merge) error { o.merge(m); return o.checkDepth() }),
 		"set":    On(func(_ *Context, o *Object, m Set) error { return cmp.Or(o.set(m), o.checkDepth()) }),
 		"remove": On(func(_ *Context, o *Object, m Remove) error { return o.remove(m) }),
 	}
@@ -138,9 +138,8 @@ func deeper(v any, levels int) bool {
 	return false
 }
 
-func (o *Object) merge(m Merge) error {
+func (o *Object) merge(m Merge) {
 	*o = mergePatch(map[string]any(*o), map[string]any(m)).(map[string]any)
-	return nil
 }
 
 // mergePatch is MergePatch of RFC 7396, section 2. It may keep parts of both.

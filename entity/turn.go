@@ -150,7 +150,7 @@ func (a *activation) failure(name string, err error) error {
 	if r := (*RejectedError)(nil); errors.As(err, &r) {
 		return r
 	}
-	if large, ok := err.(*tooLarge); ok {
+	if large := (*tooLarge)(nil); errors.As(err, &large) {
 		return fmt.Errorf("%s: %w: its state would have %d bytes, at most %d are kept; nothing changed", a.key, persist.ErrInvalid, large.size, large.most)
 	}
 	return &HandlerError{Key: a.key, Message: name, Err: err}

@@ -258,8 +258,10 @@ func TestRedefineReachesEntitiesInMemory(t *testing.T) {
 	fail := true
 	store.OnUnits(func(u persist.Unit) bool { return fail && u.Key.Pod == "docs" }, persisttest.FailBefore)
 	_, _, _, err = w.pods.Declare(bg, "docs", pod.Definition{Type: "document"})
+	w.must(err)
 	fail = false
 	_, _, _, err = w.pods.Declare(bg, "docs", pod.Definition{Type: "document"})
+	w.must(err)
 	w.exec.RunFor(time.Minute)
 	c := store.Commits()
 	_, err = docs.Ask(bg, "d", entity.Merge{"a": "z"})

@@ -171,7 +171,7 @@ func TestPanicInAWatcher(t *testing.T) {
 
 func TestInitThatLeaves(t *testing.T) {
 	sys := actor.NewSystem("t", actor.Config{AskTimeout: 2 * time.Second})
-	defer sys.Stop(bg)
+	defer func() { require.NoError(t, sys.Stop(bg)) }()
 	pods, err := pod.Open(sys, persisttest.NewMemory(), pod.Config{})
 	require.NoError(t, err)
 	h, err := pod.Start(pods, ledgers(func(d *entity.Type[ledger]) {
@@ -191,7 +191,7 @@ type exit struct{}
 
 func TestHandlerThatLeavesAmongOthers(t *testing.T) {
 	sys := actor.NewSystem("t", actor.Config{AskTimeout: 2 * time.Second})
-	defer sys.Stop(bg)
+	defer func() { require.NoError(t, sys.Stop(bg)) }()
 	store := persisttest.NewCrashStore()
 	store.Pause = func(ctx context.Context) error { return sys.Sleep(ctx, 50*time.Millisecond) }
 	pods, err := pod.Open(sys, store, pod.Config{})

@@ -176,7 +176,7 @@ func TestCodecsAccept(t *testing.T) {
 			_ int
 		}](),
 		reflect.TypeFor[struct{ time.Time }](), reflect.TypeFor[struct {
-			At time.Time `json:"-,omitempty,unheardof"`
+			At time.Time `json:"-,omitempty,unheardof"` //nolint:staticcheck // an odd tag is what is tested
 		}](),
 	} {
 		require.NoError(t, Msgpack().Check(typ))

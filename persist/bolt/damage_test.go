@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -362,7 +363,7 @@ func TestEachCheckOfAPage(t *testing.T) {
 		used[page] = true
 	}
 	for i := range uint64(parseHeader(b[free:]).count) {
-		delete(used, order.Uint64(b[free+headerSize+8*i:]))
+		delete(used, binary.NativeEndian.Uint64(b[free+headerSize+8*i:]))
 	}
 	for page := range used {
 		switch h := parseHeader(b[page*testPage:]); {
@@ -374,9 +375,15 @@ func TestEachCheckOfAPage(t *testing.T) {
 	}
 	require.NotZero(t, leaf)
 	require.NotZero(t, branch)
-	put16 := func(at uint64, v uint16) func(b []byte) { return func(b []byte) { order.PutUint16(b[at:], v) } }
-	put32 := func(at uint64, v uint32) func(b []byte) { return func(b []byte) { order.PutUint32(b[at:], v) } }
-	put64 := func(at uint64, v uint64) func(b []byte) { return func(b []byte) { order.PutUint64(b[at:], v) } }
+	put16 := func(at uint64, v uint16) func(b []byte) {
+		return func(b []byte) { binary.NativeEndian.PutUint16(b[at:], v) }
+	}
+	put32 := func(at uint64, v uint32) func(b []byte) {
+		return func(b []byte) { binary.NativeEndian.PutUint32(b[at:], v) }
+	}
+	put64 := func(at uint64, v uint64) func(b []byte) {
+		return func(b []byte) { binary.NativeEndian.PutUint64(b[at:], v) }
+	}
 	element := func(page, i uint64) uint64 { return page + headerSize + i*elementSize }
 
 	for what, test := range map[string]struct {
@@ -384,15 +391,15 @@ func TestEachCheckOfAPage(t *testing.T) {
 		says  string
 	}{
 		"a page in use is listed as free":      {put64(free+headerSize, leaf/testPage), "two places"},
-		"a page is listed as free twice":       {put64(free+headerSize, order.Uint64(b[free+headerSize+8:])), "two places"},
+		"a page is listed as free twice":       {put64(free+headerSize, binary.NativeEndian.Uint64(b[free+headerSize+8:])), "two places"},
 		"a free page beyond the end":           {put64(free+headerSize, m.pages), "not all within"},
 		"the free list is larger than its run": {put16(free+10, 5000), "has room for"},
 		"the free list is huge": {func(b []byte) {
-			order.PutUint16(b[free+10:], freeMany)
-			order.PutUint64(b[free+headerSize:], 1<<60)
+			binary.NativeEndian.PutUint16(b[free+10:], freeMany)
+			binary.NativeEndian.PutUint64(b[free+headerSize:], 1<<60)
 		}, "has room for"},
 		"a run goes beyond the end":   {put32(leaf+12, 1<<20), "not all within"},
-		"a branch has a child twice":  {put64(element(branch, 1)+8, order.Uint64(b[element(branch, 0)+8:])), "two places"},
+		"a branch has a child twice":  {put64(element(branch, 1)+8, binary.NativeEndian.Uint64(b[element(branch, 0)+8:])), "two places"},
 		"a branch refers to a meta":   {put64(element(branch, 0)+8, 1), "referred to but not within"},
 		"a branch refers to nowhere":  {put64(element(branch, 0)+8, 1<<50), "referred to but not within"},
 		"a branch refers to itself":   {put64(element(branch, 0)+8, branch/testPage), "two places"},
@@ -401,8 +408,8 @@ func TestEachCheckOfAPage(t *testing.T) {
 		"children change their place": {swap(element(branch, 0)+8, element(branch, 1)+8, 8), "out of order"},
 		"elements change their place": {func(b []byte) {
 			swap(element(leaf, 0), element(leaf, 1), elementSize)(b)
-			order.PutUint32(b[element(leaf, 0)+4:], order.Uint32(b[element(leaf, 0)+4:])+elementSize)
-			order.PutUint32(b[element(leaf, 1)+4:], order.Uint32(b[element(leaf, 1)+4:])-elementSize)
+			binary.NativeEndian.PutUint32(b[element(leaf, 0)+4:], binary.NativeEndian.Uint32(b[element(leaf, 0)+4:])+elementSize)
+			binary.NativeEndian.PutUint32(b[element(leaf, 1)+4:], binary.NativeEndian.Uint32(b[element(leaf, 1)+4:])-elementSize)
 		}, "out of order"},
 		"a leaf of too many elements": {put16(leaf+10, 300), "do not fit"},
 		"a key outside":               {put32(element(leaf, 1)+4, 5000), "not inside"},

@@ -45,8 +45,6 @@ const (
 	maxKeySize  = 32768
 )
 
-var order = binary.NativeEndian
-
 // header is the start of a run of pages.
 type header struct {
 	id       uint64
@@ -57,10 +55,10 @@ type header struct {
 
 func parseHeader(b []byte) header {
 	return header{
-		id:       order.Uint64(b),
-		flags:    order.Uint16(b[8:]),
-		count:    int(order.Uint16(b[10:])),
-		overflow: uint64(order.Uint32(b[12:])),
+		id:       binary.NativeEndian.Uint64(b),
+		flags:    binary.NativeEndian.Uint16(b[8:]),
+		count:    int(binary.NativeEndian.Uint16(b[10:])),
+		overflow: uint64(binary.NativeEndian.Uint32(b[12:])),
 	}
 }
 
@@ -78,20 +76,20 @@ func parseMeta(b []byte, page uint64) (meta, error) {
 	h := parseHeader(b)
 	m := meta{
 		page:     page,
-		pageSize: int64(order.Uint32(b[24:])),
-		root:     order.Uint64(b[32:]),
-		freelist: order.Uint64(b[48:]),
-		pages:    order.Uint64(b[56:]),
-		txid:     order.Uint64(b[64:]),
+		pageSize: int64(binary.NativeEndian.Uint32(b[24:])),
+		root:     binary.NativeEndian.Uint64(b[32:]),
+		freelist: binary.NativeEndian.Uint64(b[48:]),
+		pages:    binary.NativeEndian.Uint64(b[56:]),
+		txid:     binary.NativeEndian.Uint64(b[64:]),
 	}
 	hash := fnv.New64a()
 	_, _ = hash.Write(b[headerSize : headerSize+56]) // a hash's Write never fails
 	switch {
-	case order.Uint32(b[16:]) != metaMagic:
+	case binary.NativeEndian.Uint32(b[16:]) != metaMagic:
 		return m, errors.New("it does not begin like a bbolt file")
-	case order.Uint32(b[20:]) != metaVersion:
-		return m, fmt.Errorf("it has bbolt's file version %d, not %d", order.Uint32(b[20:]), metaVersion)
-	case order.Uint64(b[72:]) != hash.Sum64():
+	case binary.NativeEndian.Uint32(b[20:]) != metaVersion:
+		return m, fmt.Errorf("it has bbolt's file version %d, not %d", binary.NativeEndian.Uint32(b[20:]), metaVersion)
+	case binary.NativeEndian.Uint64(b[72:]) != hash.Sum64():
 		return m, errors.New("its checksum is wrong")
 	case h.id != page || h.flags != metaFlag:
 		return m, fmt.Errorf("it says that it is page %d with flags %#x", h.id, h.flags)

@@ -246,7 +246,7 @@ func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
 		if rerr := guard(s.path, tx.Rollback); rerr != nil {
 			s.fail(rerr, isFault(rerr))
 		}
-		if err == errNothing {
+		if errors.Is(err, errNothing) {
 			return nil
 		}
 		return err

@@ -123,7 +123,7 @@ func (c *checker) freelist(page uint64) error {
 	}
 	n, first := uint64(h.count), uint64(0)
 	if h.count == freeMany {
-		n, first = order.Uint64(c.buf[headerSize:]), 1
+		n, first = binary.NativeEndian.Uint64(c.buf[headerSize:]), 1
 	}
 	room := ((h.overflow+1)*c.size - headerSize) / 8
 	if n > room-first {
@@ -133,7 +133,7 @@ func (c *checker) freelist(page uint64) error {
 		return err
 	}
 	for i := first; i < first+n; i++ {
-		if err := c.mark(order.Uint64(c.buf[headerSize+i*8:]), 1); err != nil {
+		if err := c.mark(binary.NativeEndian.Uint64(c.buf[headerSize+i*8:]), 1); err != nil {
 			return fmt.Errorf("list of free pages on page %d: %w", page, err)
 		}
 	}
@@ -223,12 +223,12 @@ func (w *walk) branch(id uint64, count int, length uint64, low, high []byte) err
 	for i := range children {
 		at := uint64(headerSize + i*elementSize)
 		e := w.c.buf[at:]
-		start, n := at+uint64(order.Uint32(e)), uint64(order.Uint32(e[4:]))
+		start, n := at+uint64(binary.NativeEndian.Uint32(e)), uint64(binary.NativeEndian.Uint32(e[4:]))
 		if n > maxKeySize || start < headerSize || start+n > length {
 			return w.c.bad(id, "the key of its element %d is not inside it", i)
 		}
 		keys = append(keys, w.c.buf[start:start+n]...)
-		children[i] = child{key: keys[len(keys)-int(n):], page: order.Uint64(e[8:])}
+		children[i] = child{key: keys[len(keys)-int(n):], page: binary.NativeEndian.Uint64(e[8:])}
 	}
 	for i, k := range children {
 		next := high
@@ -269,8 +269,8 @@ func (w *walk) leaf(id uint64, l leaf, low, high []byte) error {
 	for i := range l.count {
 		at := uint64(headerSize + i*elementSize)
 		e := l.raw[at:]
-		flags, n, size := order.Uint32(e), uint64(order.Uint32(e[8:])), uint64(order.Uint32(e[12:]))
-		start := at + uint64(order.Uint32(e[4:]))
+		flags, n, size := binary.NativeEndian.Uint32(e), uint64(binary.NativeEndian.Uint32(e[8:])), uint64(binary.NativeEndian.Uint32(e[12:]))
+		start := at + uint64(binary.NativeEndian.Uint32(e[4:]))
 		if n == 0 || n > maxKeySize || start < headerSize || start+n+size > l.length {
 			return w.c.bad(id, "its element %d is not inside it", i)
 		}
@@ -315,7 +315,7 @@ func (w *walk) element(id uint64, i int, key, value []byte) error {
 		if len(value) < bucketSize {
 			return w.c.bad(id, "the bucket %q in it has %d bytes", key, len(value))
 		}
-		b := bucketRoot{name: string(key), page: order.Uint64(value), at: id}
+		b := bucketRoot{name: string(key), page: binary.NativeEndian.Uint64(value), at: id}
 		if b.page == 0 {
 			b.inline = bytes.Clone(value[bucketSize:])
 			if len(b.inline) < headerSize {

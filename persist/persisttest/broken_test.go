@@ -250,7 +250,7 @@ func TestTheSuiteNoticesBrokenStores(t *testing.T) {
 			cmd := exec.Command(exe, "-test.run", pattern, "-rapid.nofailfile", "-rapid.shrinktime=1ms")
 			cmd.Env = append(os.Environ(), brokenVariable+"="+how)
 			out, err := cmd.CombinedOutput()
-			assert.Error(t, err, "%q does not notice a store that %s", name, how)
+			require.Error(t, err, "%q does not notice a store that %s", name, how)
 			assert.Contains(t, string(out), "--- FAIL: TestBrokenStore", "%q for a store that %s", name, how)
 			assert.NotContains(t, string(out), "panic:", "%q for a store that %s", name, how)
 		}
