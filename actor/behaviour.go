@@ -67,14 +67,14 @@ func (c *Context) Stash() error {
 
 // heldBack takes all messages that were taken from the mailbox and not handled,
 // in order.
-func (x *extras) heldBack() []Message {
+func (r *Ref) heldBack() []Message {
+	x := r.extra
+	if x == nil {
+		return nil
+	}
 	all := x.stash
 	x.stash = nil
-	if d := x.delegation; d != nil {
-		x.delegation = nil
-		all = append(all, d.waiting...)
-	}
-	return all
+	return append(all, r.leaveDelegate()...)
 }
 
 // UnstashAll puts the stashed messages in front of the mailbox, in the order

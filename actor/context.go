@@ -215,7 +215,11 @@ func (c *Context) StopSelf() {
 // already. Watching twice is watching once. Watches survive restarts.
 func (c *Context) Watch(r *Ref) {
 	c.must()
-	if c.r.phase < phaseStopping {
+	switch {
+	case c.r.phase >= phaseStopping:
+	case c.r.delegatesTo(r):
+		c.r.extra.delegation.watched = true // the delegation watches already
+	default:
 		c.r.watch(r)
 	}
 }
@@ -223,6 +227,10 @@ func (c *Context) Watch(r *Ref) {
 // Unwatch undoes Watch. A Terminated that is queued already is dropped.
 func (c *Context) Unwatch(r *Ref) {
 	c.must()
+	if c.r.delegatesTo(r) {
+		c.r.extra.delegation.watched = false // the delegation goes on watching
+		return
+	}
 	c.r.unwatch(r)
 }
 

@@ -166,6 +166,52 @@ func TestEscalateDeliversFailedToTheParent(t *testing.T) {
 	}
 }
 
+// What a parent decided is over: when it fails itself later and is resumed, that
+// touches no child that it had decided about before.
+func TestADecidedEscalationIsForgotten(t *testing.T) {
+	for seed := range uint64(20) {
+		sys, exec := seededSystem(t, seed)
+		top := idle()
+		top.Supervisor = always(actor.Resume)
+		failures := 0
+		p := actor.PropsOf(func() actor.Actor {
+			return &failingGuardian{guardian{decide: func(*actor.Context, actor.Failed) (actor.Directive, error) {
+				return actor.Resume, nil
+			}}}
+		})
+		p.Supervisor = &actor.Strategy{Choose: func(actor.Failure) actor.Decision {
+			if failures++; failures == 1 {
+				return actor.Decision{Directive: actor.Escalate}
+			}
+			return actor.Decision{Directive: actor.Resume, Delay: time.Hour}
+		}}
+		parent, err := spawn(t, sys, "top", top).Spawn("parent", p)
+		require.NoError(t, err)
+		var log []string
+		child, err := parent.Spawn("child", fragileProps(&log))
+		require.NoError(t, err)
+		for range 2 {
+			require.NoError(t, child.Tell("fail"))
+			exec.RunFor(time.Second)
+		}
+		require.NoError(t, child.Tell("waits"))
+		require.NoError(t, parent.Tell("fail"))
+		exec.RunFor(time.Minute)
+		require.Equal(t, 1, child.MailboxLen())
+		exec.RunFor(time.Hour)
+		require.Equal(t, 1, ask(t, child, "?"))
+	}
+}
+
+type failingGuardian struct{ guardian }
+
+func (g *failingGuardian) Receive(ctx *actor.Context, msg any) error {
+	if msg == "fail" {
+		return errTest
+	}
+	return g.guardian.Receive(ctx, msg)
+}
+
 func TestRestartsAreCountedInBoundedMemory(t *testing.T) {
 	sys, exec := seededSystem(t, 1)
 	var log []string

@@ -82,17 +82,13 @@ func (r *Ref) delegate(m Message) bool {
 		return false
 	}
 	d := r.extra.delegation
-	if len(d.waiting) == 0 {
-		err := d.to.enqueue(m, r.ctx.worker)
-		if err == nil {
-			return true
-		}
-		if !errors.Is(err, ErrStopped) {
-			r.sys.deadLetter(d.to.Path(), m, err)
-			return true
-		}
+	switch err := d.to.enqueue(m, r.ctx.worker); {
+	case err == nil:
+	case errors.Is(err, ErrStopped):
+		d.waiting = append(d.waiting, m) // its Terminated is coming
+	default:
+		r.sys.deadLetter(d.to.Path(), m, err)
 	}
-	d.waiting = append(d.waiting, m) // its Terminated is coming
 	return true
 }
 

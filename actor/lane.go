@@ -15,7 +15,7 @@ type lane struct {
 	q       Queue
 	own     []ownMessage // the runtime's, in order
 	passed  uint64       // messages that have left q
-	waiting []*blocked   // senders that wait for room, in order
+	waiting []*blocked   // senders that wait for room, in order; q is full meanwhile
 	guard   *guarded     // q, when it is a user's
 }
 
@@ -48,9 +48,6 @@ func (l *lane) push(m Message) (evicted *Message, err error) {
 	if beyondCapacity(m.Payload) {
 		l.own = append(l.own, ownMessage{m, l.passed + uint64(l.q.Len())})
 		return nil, nil
-	}
-	if len(l.waiting) > 0 {
-		return nil, ErrMailboxFull // behind those that came before
 	}
 	evicted, err = l.q.Push(m)
 	if evicted != nil {
@@ -222,7 +219,7 @@ func (r *Ref) awaitRoom(ctx context.Context, limit time.Duration, m Message) err
 	b := &blocked{m: m, p: r.sys.exec.NewParker()}
 	r.mu.Lock()
 	l := r.laneOf()
-	if r.closed || l == nil || (len(l.waiting) == 0 && l.q.Len() < l.q.Cap()) {
+	if r.closed || l == nil || l.q.Len() < l.q.Cap() {
 		r.mu.Unlock()
 		if err := r.enqueue(m, nil); err == nil || errors.Is(err, ErrStopped) {
 			return err

@@ -382,6 +382,28 @@ func TestMailboxesThatCannotBe(t *testing.T) {
 	}
 }
 
+// A lane is looked at too before an actor retires.
+func TestRetireRefusesWhileALaneHasMessages(t *testing.T) {
+	forms(t, func(t *testing.T, sys *actor.System) {
+		for _, policy := range []actor.Policy{actor.Block, actor.DropOldest} {
+			var could []bool
+			p := actor.PropsFunc(func(ctx *actor.Context, msg any) error {
+				if msg == "first" {
+					_ = ctx.Tell(ctx.Self(), "second")
+				}
+				could = append(could, ctx.Retire())
+				return nil
+			})
+			p.Mailbox = actor.Mailbox{Capacity: 2, Policy: policy}
+			r := spawn(t, sys, "", p)
+			require.NoError(t, r.Tell("first"))
+			awaitStop(t, r)
+			require.Equal(t, []bool{false, true}, could)
+		}
+		require.Zero(t, sys.DeadLetters().Count())
+	})
+}
+
 func TestStashesAreBoundedAsTheirMailboxIs(t *testing.T) {
 	forms(t, func(t *testing.T, sys *actor.System) {
 		var errs []error

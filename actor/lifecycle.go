@@ -78,9 +78,7 @@ func (r *Ref) drain() {
 	r.ending.Store(true)
 	r.draining = true
 	r.leaveLane()
-	if x := r.extra; x != nil {
-		r.putBack(x.heldBack())
-	}
+	r.putBack(r.heldBack())
 	for budget := r.MailboxLen() + drainedInline; r.draining && budget > 0; budget-- {
 		r.drainOne()
 	}

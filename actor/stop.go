@@ -35,6 +35,9 @@ func (e *LateError) Error() string {
 		}
 		late += fmt.Sprintf("%d background jobs", e.Jobs)
 	}
+	if late == "" {
+		late = "workers"
+	}
 	return fmt.Sprintf("stopping system %s: still running: %s: %v", e.System, late, e.cause)
 }
 
@@ -58,7 +61,7 @@ func (s *System) Stop(ctx context.Context) error {
 	}
 	if s.own != nil {
 		if err := s.own.wait(ctx); err != nil {
-			return fmt.Errorf("stopping system %s: workers still run: %w", s.name, err)
+			return &LateError{System: s.name, cause: err}
 		}
 	}
 	return nil

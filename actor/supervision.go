@@ -312,8 +312,7 @@ func (r *Ref) restart(reason error, wait time.Duration) {
 	r.instance = nil
 	r.cancelTimers()
 	x.behaviours, x.escalated, x.failedOn = nil, nil, nil
-	r.leaveDelegate()
-	r.putBack(x.heldBack())
+	r.putBack(r.heldBack())
 	x.stopBackoff()
 	x.backoff = &backoff{over: wait <= 0}
 	if wait > 0 {
