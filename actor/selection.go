@@ -119,7 +119,7 @@ func (s Selection) Post(m Message) error {
 		}
 		return nil
 	}
-	m.Reply.pin() // several will hold it
+	// Several hold m.Reply now; whoever got it out of a Context pinned it.
 	for _, r := range found {
 		if err := r.Post(m); err != nil {
 			s.from.sys.letters.Publish(ZombieMsg{To: r.Path(), Message: m, Reason: err})
