@@ -180,6 +180,9 @@ func (r *Ref) takeLane() (Message, taken) {
 // leaveLane makes what is in the lane, and what waits for it, the plain
 // mailbox of an actor that stops.
 func (r *Ref) leaveLane() {
+	if r.props.capacity >= 0 {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := r.laneOf()
