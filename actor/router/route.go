@@ -105,11 +105,7 @@ func (p *pool) key(msg any) (string, bool) {
 func hash(key string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(key))
-	// FNV's last bytes hardly reach the high bits, which jump looks at: mix them.
-	x := h.Sum64()
-	x = (x ^ x>>33) * 0xff51afd7ed558ccd
-	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
-	return x ^ x>>33
+	return h.Sum64()
 }
 
 // jump is the consistent hash of Lamping and Veach: of n buckets the one for a

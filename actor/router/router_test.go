@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -248,7 +249,12 @@ func TestResizeLosesNothing(t *testing.T) {
 	for seed := range uint64(100) {
 		w := seeded(t, seed)
 		handled := map[any]int{}
-		worker := actor.PropsFunc(func(_ *actor.Context, msg any) error { handled[msg]++; return nil })
+		worker := actor.PropsFunc(func(_ *actor.Context, msg any) error {
+			handled[msg]++
+			// So slow that those that are too many are still at work when there
+			// are to be more again.
+			return w.sys.Sleep(context.Background(), time.Millisecond)
+		})
 		r := w.spawn(router.Config{Workers: 4, Worker: worker})
 		n := 0
 		for _, size := range []int{1, 4, 2, 5, 1, 3} {
