@@ -197,7 +197,7 @@ func (c *Context) Defer() *Promise {
 }
 
 // Spawn makes a child; see Ref.Spawn.
-func (c *Context) Spawn(name string, p Props) (*Ref, error) { return c.r.Spawn(name, p) }
+func (c *Context) Spawn(name string, p Props) (*Ref, error) { return c.r.spawnBy(name, p, c.worker) }
 
 // Stop asks a child, or any actor, to stop; see Ref.Stop.
 func (c *Context) Stop(child *Ref) { child.Stop() }

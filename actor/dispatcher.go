@@ -68,9 +68,13 @@ func (d *dispatcher) leave(w *worker) {
 // Schedule queues a task from outside a turn.
 func (d *dispatcher) Schedule(t Task) {
 	d.mu.Lock()
-	d.global.push(t.r)
-	d.queued.Store(int32(d.global.n))
 	w := d.popIdle()
+	if w != nil && d.global.n == 0 {
+		w.handed = t.r
+	} else {
+		d.global.push(t.r)
+		d.queued.Store(int32(d.global.n))
+	}
 	d.mu.Unlock()
 	if w != nil {
 		w.signal()
@@ -119,12 +123,7 @@ func (d *dispatcher) fetch(w *worker, share bool) *Ref {
 		return nil
 	}
 	if share {
-		n := min(d.global.n/len(*d.workers.Load()), ringSize/2)
-		w.mu.Lock()
-		for ; n > 0 && w.n < ringSize; n-- {
-			w.push(d.global.pop())
-		}
-		w.mu.Unlock()
+		w.ring.fill(&d.global, min(d.global.n/len(*d.workers.Load()), ringSize/2))
 	}
 	d.queued.Store(int32(d.global.n))
 	return r
@@ -237,6 +236,10 @@ func (p *chanParker) Park(ctx context.Context, limit time.Duration) error {
 	}
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if limit <= 0 && ctx.Done() == nil {
+		<-p.permit
+		return nil
 	}
 	var over <-chan time.Time
 	if limit > 0 {

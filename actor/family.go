@@ -33,7 +33,10 @@ func (r *Ref) family() *family {
 // for PreStart. An empty name makes one up. The errors are ErrAlreadyExists
 // while a child of that name has not wholly stopped, ErrStopped when r is
 // stopping, and ErrInvalid for props or a name that cannot be.
-func (r *Ref) Spawn(name string, p Props) (*Ref, error) {
+func (r *Ref) Spawn(name string, p Props) (*Ref, error) { return r.spawnBy(name, p, nil) }
+
+// spawnBy is Spawn. w is the worker whose handler spawns, or nil.
+func (r *Ref) spawnBy(name string, p Props, w Worker) (*Ref, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("spawn %q under %s: %w", name, r.Path(), err)
 	}
@@ -61,7 +64,7 @@ func (r *Ref) Spawn(name string, p Props) (*Ref, error) {
 	child := newRef(r.sys, r, name, p)
 	f.kids[name] = child
 	f.mu.Unlock()
-	r.sys.exec.Schedule(Task{child})
+	child.wake(w)
 	return child, nil
 }
 
@@ -184,10 +187,10 @@ func (r *Ref) visit(yield func(*Ref) bool) bool {
 func (r *Ref) stopChildren(final bool, reason error) int {
 	f := r.kin.Load()
 	if f == nil {
-		if !final {
+		if !final || r.kin.CompareAndSwap(nil, &r.sys.childless) {
 			return 0
 		}
-		f = r.family()
+		f = r.kin.Load()
 	}
 	f.mu.Lock()
 	f.closed = f.closed || final

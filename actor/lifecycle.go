@@ -94,6 +94,7 @@ func (r *Ref) drainOne() {
 	r.mu.Lock()
 	if handsOver && len(r.queue) > 0 && !r.sys.stopping.Load() {
 		r.swap()
+		r.left.Store(int32(len(r.batch)))
 		r.mu.Unlock()
 		return
 	}

@@ -2,9 +2,10 @@ package actor
 
 // The user mailbox is two slices. Senders append to queue under the lock; the
 // turn takes messages from batch without it, and swaps the two when batch is
-// used up. There is no node and no allocation per message. Buffers that a burst
-// made large are dropped when the actor comes to rest, or after some swaps that
-// used little of them.
+// used up. Who wakes an actor at rest puts the message into batch itself. There
+// is no node and no allocation per message. Buffers that a burst made large are
+// given back (see buffers) when the actor comes to rest, or after some swaps
+// that used little of them.
 
 const (
 	keptCap    = 64 // messages; buffers up to this size are kept at rest
@@ -30,8 +31,17 @@ func (r *Ref) enqueue(m Message, w Worker) error {
 			return r.tooMuch(m)
 		}
 	}
-	r.queue = append(r.queue, m)
 	wake := !r.busy && !r.blocked
+	switch {
+	case wake && len(r.queue) == 0 && r.next == len(r.batch):
+		// No turn is on, so batch is nobody's: the next one need not swap.
+		r.batch, r.next = append(r.batch[:0], m), 0
+		r.left.Store(1)
+	case len(r.queue) == cap(r.queue) && len(r.queue) >= keptCap:
+		r.queue = append(r.sys.buffers.grown(r.queue), m)
+	default:
+		r.queue = append(r.queue, m)
+	}
 	if wake {
 		r.busy = true
 	}
@@ -102,8 +112,12 @@ func (r *Ref) take() (Message, taken) {
 		return Message{}, tookRest
 	}
 	r.swap()
+	m := r.batch[0]
+	r.batch[0] = Message{}
+	r.next = 1
+	r.left.Store(int32(len(r.batch) - 1))
 	r.mu.Unlock()
-	return r.pop(), tookMessage
+	return m, tookMessage
 }
 
 func (r *Ref) pop() Message {
@@ -114,18 +128,19 @@ func (r *Ref) pop() Message {
 	return m
 }
 
-// swap gives the senders the used-up buffer and takes theirs. mu is held.
+// swap gives the senders the used-up buffer and takes theirs. mu is held, and
+// left is to be renewed before it is not.
 func (r *Ref) swap() {
 	spent := r.batch[:0]
 	if c := cap(spent); c > keptCap {
 		if len(r.queue) >= c/4 {
 			r.quiet = 0
 		} else if r.quiet++; r.quiet >= quietSwaps {
+			r.sys.buffers.giveBack(spent)
 			spent, r.quiet = nil, 0
 		}
 	}
 	r.batch, r.queue, r.next = r.queue, spent, 0
-	r.left.Store(int32(len(r.batch)))
 }
 
 // rest ends the turn. mu is held.
@@ -134,9 +149,11 @@ func (r *Ref) rest() {
 	r.ctx.worker = nil
 	if r.next == len(r.batch) {
 		if cap(r.batch) > keptCap {
+			r.sys.buffers.giveBack(r.batch)
 			r.batch, r.next = nil, 0
 		}
 		if len(r.queue) == 0 && cap(r.queue) > keptCap {
+			r.sys.buffers.giveBack(r.queue)
 			r.queue = nil
 		}
 	}

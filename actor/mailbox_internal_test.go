@@ -43,7 +43,7 @@ func TestBuffersShrinkAfterABurst(t *testing.T) {
 }
 
 func TestALargeBufferThatIsLittleUsedIsDropped(t *testing.T) {
-	r := newRef(nil, nil, "", Props{})
+	r := newRef(&System{}, nil, "", Props{})
 	r.batch, r.next = make([]Message, 1000), 1000
 	for i := range 2 * quietSwaps {
 		r.queue = append(r.queue, Message{Payload: i})
@@ -55,11 +55,12 @@ func TestALargeBufferThatIsLittleUsedIsDropped(t *testing.T) {
 
 func TestPutBackGoesToTheFront(t *testing.T) {
 	for _, used := range []int{0, 1, 2, 5} {
-		r := newRef(nil, nil, "", Props{})
+		r := newRef(&System{}, nil, "", Props{})
 		for i := range 8 {
 			r.queue = append(r.queue, Message{Payload: i})
 		}
 		r.swap()
+		r.left.Store(int32(len(r.batch)))
 		var back []Message
 		for range used {
 			back = append(back, r.pop())

@@ -81,12 +81,12 @@ func (m *monitor) look(first bool) {
 	blocked := 0
 	for _, w := range list {
 		turns := w.turns.Load()
-		if first || turns != w.seen || turns%2 == 0 {
+		if first || turns != w.seen || turns%2 == 1 {
 			w.still = 0
 		} else if w.still++; w.still >= blockedLooks {
 			blocked++
 		}
-		if !first && turns == w.seen && turns%2 == 1 && w.stuck.CompareAndSwap(false, true) {
+		if !first && turns == w.seen && turns%2 == 0 && w.stuck.CompareAndSwap(false, true) {
 			m.stuck.Add(1)
 			if w.turns.Load() != turns && w.stuck.CompareAndSwap(true, false) {
 				m.stuck.Add(-1) // it moved meanwhile and may not have seen the mark
@@ -138,10 +138,7 @@ func (m *monitor) anyQueued() bool {
 		return true
 	}
 	for _, w := range *m.d.workers.Load() {
-		w.mu.Lock()
-		some := w.n > 0 || w.next != nil
-		w.mu.Unlock()
-		if some {
+		if !w.ring.empty() || w.next.Load() != nil {
 			return true
 		}
 	}
@@ -166,15 +163,12 @@ func (m *monitor) retire(w *worker) bool {
 	}
 	m.surplus.Add(-1)
 	d.leave(w)
-	w.mu.Lock()
-	for r := w.pop(); r != nil; r = w.pop() {
+	for r := w.ring.take(); r != nil; r = w.ring.take() {
 		d.global.push(r)
 	}
-	if w.next != nil {
-		d.global.push(w.next)
-		w.next = nil
+	if r := w.next.Swap(nil); r != nil {
+		d.global.push(r)
 	}
-	w.mu.Unlock()
 	d.queued.Store(int32(d.global.n))
 	d.mu.Unlock()
 	return true

@@ -18,7 +18,7 @@ func still(n int) (*dispatcher, *bytes.Buffer) {
 	var list []*worker
 	for range n {
 		w := &worker{d: d, unpark: make(chan struct{}, 1)}
-		w.turns.Store(1)
+		w.turns.Store(2) // in a turn: not parked
 		list = append(list, w)
 	}
 	d.workers.Store(&list)

@@ -30,6 +30,8 @@ type Promise struct {
 	// is pinned: it is never counted down to zero, and so never recycled.
 	holders atomic.Int32
 	pooled  bool
+	quick   *chanParker // parker, when it is the dispatcher's and the cell is pooled
+	clock   askClock    // with quick
 }
 
 type promiseState uint8
@@ -114,6 +116,9 @@ func (p *Promise) Wait(ctx context.Context) (any, error) {
 var errWait = errors.New("wait ended")
 
 func (p *Promise) await(ctx context.Context, limit time.Duration) (any, error) {
+	if p.quick != nil && limit > 0 && ctx.Done() == nil {
+		return p.awaitQuick(limit)
+	}
 	p.mu.Lock()
 	switch p.state {
 	case promiseAnswered:
@@ -132,6 +137,29 @@ func (p *Promise) await(ctx context.Context, limit time.Duration) (any, error) {
 	}
 	p.state = promiseGivenUp
 	return nil, waitError{parked}
+}
+
+// awaitQuick is await for a context that never ends. A permit may come from an
+// earlier tick of the clock, so it looks each time.
+func (p *Promise) awaitQuick(limit time.Duration) (any, error) {
+	turn := p.clock.begin(limit)
+	for {
+		<-p.quick.permit
+		p.mu.Lock()
+		if p.state == promiseAnswered {
+			v, err := p.v, p.err
+			p.mu.Unlock()
+			p.clock.end()
+			return v, err
+		}
+		if p.clock.expired(turn) {
+			p.state = promiseGivenUp
+			p.mu.Unlock()
+			p.clock.end()
+			return nil, waitError{context.DeadlineExceeded}
+		}
+		p.mu.Unlock()
+	}
 }
 
 // waitError is a wait that ended without an answer.
@@ -164,6 +192,9 @@ func (s *System) borrow() *Promise {
 	if p == nil {
 		p = s.NewPromise()
 		p.pooled = true
+		if p.quick, _ = p.parker.(*chanParker); p.quick != nil {
+			p.clock.wake = p.quick.Unpark
+		}
 	}
 	p.holders.Store(2)
 	return p

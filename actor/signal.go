@@ -43,6 +43,11 @@ func (r *Ref) signal(s signal) bool {
 	return true
 }
 
+// signalled says that nextSignal has one. For the turn.
+func (r *Ref) signalled() bool {
+	return r.urgent.Load() || r.extra != nil && r.extra.nextSig < len(r.extra.sigs)
+}
+
 // nextSignal takes the next signal. For the turn.
 func (r *Ref) nextSignal() (signal, bool) {
 	x := r.extra
@@ -50,6 +55,16 @@ func (r *Ref) nextSignal() (signal, bool) {
 		if !r.urgent.Load() {
 			return signal{}, false
 		}
+		r.mu.Lock()
+		if len(r.signals) == 1 { // most often; it needs no extras
+			s := r.signals[0]
+			r.signals[0] = signal{}
+			r.signals = r.signals[:0]
+			r.urgent.Store(false)
+			r.mu.Unlock()
+			return s, true
+		}
+		r.mu.Unlock()
 		x = r.extras()
 		spent := x.sigs[:0]
 		if cap(spent) > keptCap {

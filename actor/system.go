@@ -45,6 +45,8 @@ type System struct {
 	events             Events
 	global             Store
 	promises           sync.Pool
+	buffers            buffers
+	childless          family // of all who stop without ever having had a child; closed
 	jobs               jobs
 	stopping           atomic.Bool
 }
@@ -77,6 +79,7 @@ func NewSystem(name string, cfg Config) *System {
 	}
 	s.letters.sys = s
 	s.events.sys = s
+	s.childless.closed = true
 	s.jobs.sys = s
 	s.plant()
 	return s

@@ -38,8 +38,10 @@ func (r *Ref) turn(w Worker) (again bool) {
 
 func (r *Ref) work(budget int) (again bool) {
 	for range budget {
-		if s, ok := r.nextSignal(); ok {
-			r.onSignal(s)
+		if r.signalled() {
+			if s, ok := r.nextSignal(); ok {
+				r.onSignal(s)
+			}
 		} else if r.phase == phaseNew {
 			r.start()
 		} else if r.draining {

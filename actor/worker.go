@@ -2,14 +2,13 @@ package actor
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
 )
 
 const (
-	ringSize  = 256
-	nextRuns  = 16 // runs of the next slot in a row before the ring's turn
-	lookAfter = 61 // turns after which other goroutines and the global queue come first
+	nextRuns   = 16            // runs of the next slot in a row before the ring's turn
+	lookAfter  = 61            // turns after which the global queue comes first
+	yieldAfter = 8 * lookAfter // turns after which other goroutines do
 )
 
 // worker is one goroutine that runs turns.
@@ -17,13 +16,14 @@ type worker struct {
 	d      *dispatcher
 	unpark chan struct{} // one permit
 
-	mu       sync.Mutex // guards the ring and next; thieves take it too
-	ring     [ringSize]*Ref
-	head, n  int
-	next     *Ref // what a handler woke last: runs before the ring
-	nextUsed int  // how often in a row
+	ring     ring
+	next     atomic.Pointer[Ref] // what a handler woke last: runs before the ring
+	lingered bool                // has yielded since its last turn
+	nextUsed int                 // how often in a row
 
-	turns  atomic.Uint64 // odd while a turn runs
+	handed *Ref // the first task after it was parked; set before its permit is given
+
+	turns  atomic.Uint64 // grows by 2 with each turn; odd while parked
 	stuck  atomic.Bool   // the monitor found it standing still
 	seen   uint64        // turns when the monitor looked last; the monitor's
 	still  int           // looks in a row that found the same turn; the monitor's
@@ -45,7 +45,8 @@ func (w *worker) loop() {
 		if r == nil {
 			break
 		}
-		w.turns.Add(1)
+		w.turns.Add(2)
+		w.lingered = false
 		again := r.turn(w)
 		w.turnOver()
 		if again {
@@ -56,7 +57,6 @@ func (w *worker) loop() {
 }
 
 func (w *worker) turnOver() {
-	w.turns.Add(1)
 	if w.stuck.Load() && w.stuck.CompareAndSwap(true, false) {
 		w.d.monitor.stuck.Add(-1)
 	}
@@ -65,10 +65,7 @@ func (w *worker) turnOver() {
 // Wake makes t what this worker runs next. What was to be next goes to the
 // ring, where others can steal it.
 func (w *worker) Wake(t Task) {
-	w.mu.Lock()
-	before := w.next
-	w.next = t.r
-	w.mu.Unlock()
+	before := w.next.Swap(t.r)
 	if before != nil {
 		w.queue(before)
 		w.d.kick()
@@ -83,35 +80,9 @@ func (w *worker) Budget(limit int) int { return limit }
 // queue puts r at the end of the ring; of a full ring half goes to the global
 // queue.
 func (w *worker) queue(r *Ref) {
-	var over []*Ref
-	w.mu.Lock()
-	if w.n == ringSize {
-		over = make([]*Ref, 0, ringSize/2)
-		for range ringSize / 2 {
-			over = append(over, w.pop())
-		}
-	}
-	w.push(r)
-	w.mu.Unlock()
-	if over != nil {
+	if over := w.ring.put(r); over != nil {
 		w.d.spill(over)
 	}
-}
-
-func (w *worker) push(r *Ref) {
-	w.ring[(w.head+w.n)%ringSize] = r
-	w.n++
-}
-
-func (w *worker) pop() *Ref {
-	if w.n == 0 {
-		return nil
-	}
-	r := w.ring[w.head]
-	w.ring[w.head] = nil
-	w.head = (w.head + 1) % ringSize
-	w.n--
-	return r
 }
 
 // find returns the next task, parking until there is one; nil ends the worker.
@@ -122,9 +93,11 @@ func (w *worker) find() *Ref {
 		}
 		w.looked++
 		if w.looked%lookAfter == 0 {
-			// Workers that never park would let goroutines woken by their
-			// handlers, such as askers, wait for the runtime's 10 ms preemption.
-			runtime.Gosched()
+			if w.looked%yieldAfter == 0 {
+				// Workers that never park would let goroutines woken by their
+				// handlers, such as askers, wait for the runtime's 10 ms preemption.
+				runtime.Gosched()
+			}
 			if r := w.d.fetch(w, false); r != nil {
 				return r
 			}
@@ -138,28 +111,40 @@ func (w *worker) find() *Ref {
 		if r := w.steal(); r != nil {
 			return r
 		}
-		if !w.park() {
+		if !w.lingered { // whoever is about to send gets the processor once before the park
+			w.lingered = true
+			runtime.Gosched()
+			continue
+		}
+		w.lingered = false
+		r, ok := w.park()
+		if r != nil {
+			return r
+		}
+		if !ok {
 			return nil
 		}
 	}
 }
 
 func (w *worker) local() *Ref {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if r := w.next; r != nil {
-		w.next = nil
-		if w.nextUsed < nextRuns || w.n == 0 {
-			w.nextUsed++
-			return r
-		}
-		first := w.pop()
-		w.push(r)
-		w.nextUsed = 0
-		return first
+	queued := !w.ring.empty()
+	var next *Ref
+	if w.next.Load() != nil {
+		next = w.next.Swap(nil) // nil when it was stolen
+	}
+	if next != nil && (w.nextUsed < nextRuns || !queued) {
+		w.nextUsed++
+		return next
 	}
 	w.nextUsed = 0
-	return w.pop()
+	switch {
+	case !queued:
+		return nil
+	case next != nil:
+		return w.ring.exchange(next)
+	}
+	return w.ring.take()
 }
 
 // steal takes half of another's ring, or what a worker that stands still was
@@ -179,42 +164,30 @@ func (w *worker) steal() *Ref {
 }
 
 func (w *worker) stealFrom(v *worker) *Ref {
-	var loot [ringSize / 2]*Ref
-	v.mu.Lock()
-	n := (v.n + 1) / 2
-	for i := range n {
-		loot[i] = v.pop()
-	}
-	if n == 0 && v.next != nil && v.stuck.Load() {
-		loot[0], v.next = v.next, nil
-		n = 1
-	}
-	v.mu.Unlock()
-	if n == 0 {
-		return nil
-	}
-	if n > 1 {
-		w.mu.Lock()
-		for _, r := range loot[1:n] {
-			w.push(r) // the ring is empty: only its own worker fills it
+	if !v.ring.empty() {
+		if r := w.ring.rob(&v.ring); r != nil {
+			return r
 		}
-		w.mu.Unlock()
 	}
-	return loot[0]
+	if v.stuck.Load() && v.next.Load() != nil {
+		return v.next.Swap(nil)
+	}
+	return nil
 }
 
-// park waits to be woken. False ends the worker.
-func (w *worker) park() bool {
+// park waits to be woken, and returns the task that came with that, if any.
+// False ends the worker.
+func (w *worker) park() (*Ref, bool) {
 	d := w.d
 	d.mu.Lock()
 	if d.global.n > 0 {
 		d.mu.Unlock()
-		return true
+		return nil, true
 	}
 	if d.closed || d.monitor.spare() {
 		d.leave(w)
 		d.mu.Unlock()
-		return false
+		return nil, false
 	}
 	d.idle = append(d.idle, w)
 	d.idlers.Store(int32(len(d.idle)))
@@ -222,20 +195,26 @@ func (w *worker) park() bool {
 	// Whoever queued something before it could see this worker idle did not
 	// wake it: look once more.
 	if r := w.steal(); r != nil {
-		w.queue(r)
 		d.mu.Lock()
 		for i, x := range d.idle {
 			if x == w {
 				d.idle = append(d.idle[:i], d.idle[i+1:]...)
 				d.idlers.Store(int32(len(d.idle)))
-				break
+				d.mu.Unlock()
+				return r, true
 			}
 		}
 		d.mu.Unlock()
-		return true
+		// Woken meanwhile, perhaps with a task: the permit is on its way.
+		w.queue(r)
 	}
+	w.turns.Add(1)
+	w.turnOver() // the monitor may have taken a search for a turn
 	<-w.unpark
-	return true
+	w.turns.Add(1)
+	r := w.handed // set before the permit was given
+	w.handed = nil
+	return r, true
 }
 
 func (w *worker) signal() {
