@@ -66,7 +66,7 @@ type activation struct {
 	viewed   bool // the view shows acknowledged state, also while reading fails
 	poison   error
 	creating *creation
-	barrier  func(*actor.Context) // runs once nothing is in flight
+	barrier  *barrier // runs once nothing is in flight
 	async    flusher
 	self     *actor.Ref
 	asked    *actor.Promise // of the message in progress
@@ -85,8 +85,9 @@ func (a *activation) Receive(ctx *actor.Context, msg any) error {
 	case reply != nil && reply.Done():
 		// The asker was told that the outcome is unknown. Doing nothing is one
 		// of the possible ones, and keeps a backlog from outliving its askers.
+		a.refuse(ctx, msg, nil, fmt.Errorf("%s: %w: its asker had given up before its turn", a.key, actor.ErrTimeout))
 	case a.phase == failed && m.op != opPassivate:
-		a.barrier = func(ctx *actor.Context) { a.dispatch(ctx, m, reply) }
+		a.barrier = &barrier{message: m, reply: reply, run: func(ctx *actor.Context) { a.dispatch(ctx, m, reply) }}
 		a.load(ctx)
 	default:
 		a.dispatch(ctx, m, reply)
@@ -100,11 +101,13 @@ func (a *activation) Receive(ctx *actor.Context, msg any) error {
 func (a *activation) dispatch(ctx *actor.Context, m *Message, reply *actor.Promise) {
 	switch {
 	case m.op == opPassivate:
-		a.passivate(ctx, reply)
+		a.passivate(ctx, m, reply)
 	case a.phase == failed:
 		a.refuse(ctx, m, reply, a.reason)
+	case m.op == opDelete && a.stuck():
+		a.removeStuck(ctx, m, reply)
 	case m.op == opDelete:
-		a.drained(ctx, func(ctx *actor.Context) { a.remove(ctx, m, reply) })
+		a.drained(ctx, m, reply, func(ctx *actor.Context) { a.remove(ctx, m, reply) })
 	case a.phase == quarantined:
 		a.refuse(ctx, m, reply, a.reason)
 	case m.op == opTouch:
@@ -145,9 +148,7 @@ func (a *activation) PreRestart(ctx *actor.Context, _ error, _ any) {
 // abandon ends an activation that did not retire. What it has in flight may or
 // may not become durable.
 func (a *activation) abandon(ctx *actor.Context) {
-	if !a.async.clean(a) && a.async.failing == nil && a.async.running == nil {
-		a.async.start(ctx, a, true)
-	}
+	a.async.last(ctx, a)
 	a.async.cancel()
 	if a.inFlight > 0 {
 		a.host.SetView(nil) // the store alone knows what becomes of it
@@ -157,7 +158,13 @@ func (a *activation) abandon(ctx *actor.Context) {
 		a.refuse(ctx, a.creating.message, a.creating.reply, fmt.Errorf("%s: %w", a.key, actor.ErrStopped))
 		a.creating = nil
 	}
-	if a.asked != nil { // its handler neither returned nor panicked
+	if b := a.barrier; b != nil {
+		a.barrier = nil
+		if b.reply != nil || b.message.op != opPassivate {
+			a.refuse(ctx, b.message, b.reply, fmt.Errorf("%s: %w", a.key, actor.ErrStopped))
+		}
+	}
+	if a.asked != nil && !a.asked.Done() { // its handler neither returned nor panicked
 		a.asked.Fail(fmt.Errorf("%s: %w", a.key, actor.ErrStopped))
 	}
 }

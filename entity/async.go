@@ -30,10 +30,11 @@ type flusher struct {
 	running  *flush
 	reserved uint64 // revisions through this one may be given out
 	timer    *flushTimer
-	failing  error  // why the last write failed
-	warned   bool   // the log knows that writes fail
-	tried    uint64 // the revision of the write that failed
-	removing bool   // a deletion failed, and may have happened all the same
+	reading  *flushTimer // the timer whose read of the store is under way
+	failing  error       // why the last write failed
+	warned   bool        // the log knows that writes fail
+	tried    uint64      // the revision of the write that failed
+	removing bool        // a deletion failed, and may have happened all the same
 	pause    time.Duration
 }
 
@@ -49,6 +50,7 @@ type flushTimer struct{ t actor.Timer }
 // flushHead brings what the store holds after a write whose outcome is unknown.
 type flushHead struct {
 	by     *activation
+	timer  *flushTimer
 	record snapshot.Record
 	err    error
 }
@@ -65,6 +67,7 @@ func (f *flusher) cancel() {
 		f.timer.t.Stop()
 		f.timer = nil
 	}
+	f.reading = nil
 }
 
 // clean reports whether the store holds the newest state and promises no
@@ -73,7 +76,7 @@ func (f *flusher) clean(a *activation) bool {
 	if !a.spec.Durability.IsAsync() || a.phase != serving || a.head.revision == 0 {
 		return true
 	}
-	return f.latest == nil && f.running == nil && f.reserved == a.head.revision
+	return f.latest == nil && f.running == nil && f.reserved <= max(a.head.revision, a.head.floor)
 }
 
 // changed takes a turn's new state. The turn waits only if its revision is
@@ -137,7 +140,8 @@ func (a *activation) flushDue(ctx *actor.Context, m flushDue) {
 	f.timer = nil
 	if f.failing != nil {
 		store, key, self, stopped := a.host.Committer().Service(), a.key, a.self, ctx.Context()
-		ctx.System().Go(func() { self.TellSystem(readHead(stopped, a, store, key)) })
+		f.reading = m.timer
+		ctx.System().Go(func() { self.TellSystem(readHead(stopped, a, m.timer, store, key)) })
 		return
 	}
 	if f.latest != nil {
@@ -145,9 +149,24 @@ func (a *activation) flushDue(ctx *actor.Context, m flushDue) {
 	}
 }
 
-func readHead(ctx context.Context, a *activation, store persist.PersistenceService, key persist.Key) flushHead {
+func readHead(ctx context.Context, a *activation, t *flushTimer, store persist.PersistenceService, key persist.Key) flushHead {
 	r, err := store.Load(ctx, key)
-	return flushHead{by: a, record: r, err: err}
+	return flushHead{by: a, timer: t, record: r, err: err}
+}
+
+// last writes what is not written when the entity ends without leaving in
+// order, behind a write in flight. Nobody hears of the outcome.
+func (f *flusher) last(ctx *actor.Context, a *activation) {
+	if a.poison != nil || f.clean(a) {
+		return
+	}
+	if w := f.running; w != nil {
+		f.running, a.head.stored = nil, w.record.Revision
+		if f.latest == w.of {
+			f.latest = nil
+		}
+	}
+	f.start(ctx, a, true)
 }
 
 // flushed takes the outcome of a write.
@@ -205,11 +224,17 @@ func (f *flusher) fail(ctx *actor.Context, a *activation, err error) {
 func (a *activation) flushHead(ctx *actor.Context, m flushHead) {
 	f := &a.async
 	switch {
-	case f.failing == nil || a.poison != nil:
+	case f.failing == nil || a.poison != nil || f.reading != m.timer: // or something else was begun meanwhile
 	case m.err == nil && m.record.Life == a.head.life && (m.record.Revision == a.head.stored || m.record.Revision == f.tried):
 		a.head.stored, f.reserved = m.record.Revision, max(f.reserved, m.record.Reserved)
-		f.failing, f.removing = nil, false
-		a.unhold(ctx, holdBarrier)
+		f.failing = nil
+		if f.latest != nil && f.latest.Revision == a.head.stored {
+			f.latest = nil // the write that failed was applied
+		}
+		if f.removing { // else the barrier is another message's
+			f.removing = false
+			a.unhold(ctx, holdBarrier)
+		}
 		f.start(ctx, a, false)
 	case errors.Is(m.err, persist.ErrNotFound) && f.removing:
 		a.host.SetView(&snapshot.Record{})

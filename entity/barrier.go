@@ -1,6 +1,7 @@
 package entity
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -10,25 +11,32 @@ import (
 // deleted is the type of the change that ends a life.
 const deleted = "deleted"
 
+// barrier is a message that waits until nothing is in flight.
+type barrier struct {
+	message *Message
+	reply   *actor.Promise
+	run     func(*actor.Context)
+}
+
 // drained runs f once nothing of the entity is in flight, now or later; until
 // then the mailbox is held.
-func (a *activation) drained(ctx *actor.Context, f func(*actor.Context)) {
+func (a *activation) drained(ctx *actor.Context, m *Message, reply *actor.Promise, f func(*actor.Context)) {
 	if a.queue.len() == 0 && a.inFlight == 0 && a.poison == nil {
 		f(ctx)
 		return
 	}
 	a.hold(ctx, holdBarrier)
-	a.barrier = f
+	a.barrier = &barrier{message: m, reply: reply, run: f}
 }
 
 func (a *activation) runBarrier(ctx *actor.Context) {
-	f := a.barrier
-	if f == nil || a.queue.len() > 0 || a.inFlight > 0 || a.poison != nil {
+	b := a.barrier
+	if b == nil || a.queue.len() > 0 || a.inFlight > 0 || a.poison != nil {
 		return
 	}
 	a.barrier = nil
 	a.unhold(ctx, holdBarrier)
-	f(ctx)
+	b.run(ctx)
 }
 
 // remove ends the life. Nothing is in flight when it is called, and nothing is
@@ -56,9 +64,28 @@ func (a *activation) remove(ctx *actor.Context, m *Message, reply *actor.Promise
 		u.Force = a.async.failing != nil // the store may hold a write whose outcome is unknown
 		u.Changes = []persist.Change{{Revision: e.revision, Time: ctx.Now().UTC(), Type: deleted}}
 	}
+	a.async.cancel() // nothing is written or read behind it until its outcome is there
 	a.hold(ctx, holdBarrier)
 	a.queue.add(e)
 	a.submit(u, e)
+}
+
+// stuck reports whether turns wait for a reservation that the store refuses for
+// the state's data. They would wait for ever, and a deletion behind them.
+func (a *activation) stuck() bool {
+	return errors.Is(a.async.failing, persist.ErrInvalid) && a.inFlight == 0 && a.queue.len() > 0
+}
+
+// removeStuck deletes an entity that is stuck. The turns that wait have an
+// unknown outcome: their states were built on, and end with the life.
+func (a *activation) removeStuck(ctx *actor.Context, m *Message, reply *actor.Promise) {
+	if err := m.If.Check(a.head.life, a.head.revision); err != nil {
+		a.refuse(ctx, m, reply, fmt.Errorf("%s: %w", a.key, err))
+		return
+	}
+	a.queue.failAll(ctx, a, nil, fmt.Errorf("%s: %w: it was deleted before its changes were durable", a.key, persist.ErrUnknown))
+	a.unhold(ctx, holdFull)
+	a.remove(ctx, m, reply)
 }
 
 // removed makes the entity absent once its deletion is durable.
@@ -74,8 +101,8 @@ func (a *activation) removed(ctx *actor.Context) {
 }
 
 // passivate makes the entity leave memory once everything is durable.
-func (a *activation) passivate(ctx *actor.Context, reply *actor.Promise) {
-	a.drained(ctx, func(ctx *actor.Context) {
+func (a *activation) passivate(ctx *actor.Context, m *Message, reply *actor.Promise) {
+	a.drained(ctx, m, reply, func(ctx *actor.Context) {
 		switch {
 		case !a.async.clean(a):
 			if a.async.failing != nil {
@@ -83,7 +110,7 @@ func (a *activation) passivate(ctx *actor.Context, reply *actor.Promise) {
 				return
 			}
 			a.async.start(ctx, a, true)
-			a.passivate(ctx, reply)
+			a.passivate(ctx, m, reply)
 		case ctx.Retire():
 			answer(reply, nil, nil)
 		default:

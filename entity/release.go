@@ -145,6 +145,8 @@ func (a *activation) answer(e *entry) {
 	if e.reply == nil {
 		return
 	}
+	before := a.asked
+	a.asked = e.reply // decoding runs the type's own code, which may leave
 	v, err := e.value, error(nil)
 	switch r := v.(type) {
 	case encodedReply:
@@ -154,6 +156,7 @@ func (a *activation) answer(e *entry) {
 			v = Ack{Life: e.life, Revision: e.revision, Created: e.creates}
 		}
 	}
+	a.asked = before
 	answer(e.reply, v, err)
 }
 

@@ -51,7 +51,9 @@ func (a *activation) admit(m *Message) error {
 func (a *activation) run(ctx *actor.Context, m *Message, reply *actor.Promise) {
 	e := &entry{reply: reply, message: m, revision: a.head.revision, life: a.head.life}
 	c := &Context{a: a, actor: ctx, message: m}
+	a.asked = reply // the handler may leave without returning
 	enc, err := a.compute(c, e)
+	a.asked = nil
 	if err != nil {
 		a.model.forget()
 		e.err = a.failure(m.handler.name, err)
@@ -86,7 +88,7 @@ func (a *activation) compute(c *Context, e *entry) (enc []byte, err error) {
 	if enc, err = a.model.encode(); err != nil {
 		return nil, fmt.Errorf("the state cannot be encoded: %w", err)
 	}
-	if most := a.host.MaxState(); len(enc) > most {
+	if most := a.host.MaxState(); len(enc) > most && len(enc) > len(a.head.enc) { // what is larger already may stay and shrink
 		return nil, &tooLarge{size: len(enc), most: most}
 	}
 	return enc, nil

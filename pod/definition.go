@@ -39,6 +39,7 @@ type stored struct {
 	Definition
 	name    string
 	record  snapshot.Record
+	unsure  bool  // a change of it failed, and may have been stored all the same
 	damaged error // why the definition cannot be read; it is written anew when somebody gives it
 }
 
@@ -165,17 +166,20 @@ func (p *Pods) create(ctx context.Context, spec *entity.Spec) (*Pod, error) {
 func (p *Pods) redefine(ctx context.Context, pod *Pod, spec *entity.Spec) error {
 	d := *pod.def.Load()
 	next := described(spec)
-	if !sameDefinition(d.Definition, next) {
+	if d.unsure || !sameDefinition(d.Definition, next) {
 		d.Definition = next
 		if err := p.note(ctx, &d); err != nil {
+			pod.unsure()
 			return err
 		}
+		d.unsure = false
 	} else if current := pod.spec.Load(); current != nil {
 		spec = current // entities of an earlier one may still be in memory
 	}
 	pod.def.Store(&d)
 	pod.spec.Store(spec)
 	pod.quarantine("", nil)
+	pod.dropping.Store(false) // a drop may have failed half-way
 	outdated := func(s *slot) bool { return s.spec != spec }
 	soon, cancel := p.sys.WithTimeout(ctx, redefineWait)
 	defer cancel()
@@ -184,6 +188,13 @@ func (p *Pods) redefine(ctx context.Context, pod *Pod, spec *entity.Spec) error 
 		p.sys.Go(func() { _ = pod.passivateAll(p.work, outdated, true) }) // fails only when the pods close
 	}
 	return nil
+}
+
+// unsure notes that the store may hold another definition than the pod runs by.
+func (p *Pod) unsure() {
+	d := *p.def.Load()
+	d.unsure = true
+	p.def.Store(&d)
 }
 
 // redefineWait is how long a change of a definition waits for the entities in

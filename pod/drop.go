@@ -29,18 +29,18 @@ func (p *Pods) Drop(ctx context.Context, name string, cascade bool) error {
 	if err := pod.empty(ctx); err != nil && !cascade {
 		return fmt.Errorf("delete pod %s: %w", name, err)
 	}
-	pod.dropping.Store(true)
+	half := pod.dropping.Swap(true) // by a drop whose outcome is not known
 	if err := pod.clear(ctx, cascade); err != nil {
-		pod.dropping.Store(false)
+		pod.dropping.Store(half)
 		return fmt.Errorf("delete pod %s: %w", name, err)
 	}
-	return p.remove(ctx, pod)
+	return p.remove(ctx, pod, half)
 }
 
 // remove takes a pod without entities out of the store and the registry. While
 // it is not known whether the definition is gone the pod takes no messages; the
 // drop can be repeated.
-func (p *Pods) remove(ctx context.Context, pod *Pod) error {
+func (p *Pods) remove(ctx context.Context, pod *Pod, half bool) error {
 	d := pod.def.Load()
 	if _, err := p.commit(context.WithoutCancel(ctx), persist.Unit{
 		Key: persist.Key{Pod: definitions, Name: pod.name}, Life: d.record.Life, Expect: d.record.Revision, Delete: true,
@@ -48,7 +48,8 @@ func (p *Pods) remove(ctx context.Context, pod *Pod) error {
 	}); err != nil {
 		head, found := p.definitionHead(context.WithoutCancel(ctx), pod.name)
 		if !found || head.Revision > 0 {
-			pod.dropping.Store(!found)
+			pod.dropping.Store(!found && (half || !errors.Is(err, persist.ErrUnavailable)))
+			pod.unsure()
 			return fmt.Errorf("delete pod %s: %w", pod.name, err)
 		}
 	}
@@ -77,10 +78,18 @@ func (p *Pod) clear(ctx context.Context, cascade bool) error {
 		return err
 	}
 	for {
+		live := p.resident(func(s *slot) bool { return !s.ref.Stopped() })
 		page, err := p.pods.store().List(ctx, p.name, persist.ListOptions{})
 		switch {
-		case err != nil || len(page.Items) == 0:
+		case err != nil:
 			return err
+		case len(page.Items) == 0 && len(live) == 0:
+			return nil
+		case len(page.Items) == 0: // a life may begin behind one that has just ended
+			if err := p.passivateAll(ctx, func(*slot) bool { return true }, false); err != nil {
+				return err
+			}
+			continue
 		case !cascade:
 			return p.empty(ctx)
 		}

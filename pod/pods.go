@@ -120,8 +120,8 @@ func (p *Pods) run(d stored) (*Pod, error) {
 	var spec *entity.Spec
 	if d.Type == entity.KindDocument {
 		var err error
-		if spec, err = d.spec(); err != nil {
-			return nil, err
+		if spec, err = d.spec(); err != nil { // by other rules than today's
+			d = stored{name: d.name, Definition: Definition{Type: unreadable}, damaged: err}
 		}
 	}
 	return p.add(d, spec)
@@ -254,14 +254,28 @@ func (p *Pods) Close(ctx context.Context) error {
 // pod's entities may wake those of another, so it goes round until a whole
 // round meets nobody.
 func (p *Pods) emptyMemory(ctx context.Context) error {
-	for met := true; met; {
-		met = false
-		for _, pod := range p.All() {
-			err := pod.passivateAll(ctx, func(*slot) bool { met = true; return true }, true)
-			if err != nil {
-				return fmt.Errorf("close pod %s: %w", pod.name, err)
-			}
+	for {
+		var met atomic.Bool
+		var ended []*actor.Promise
+		for _, pod := range p.All() { // side by side, so that none waits for another's that cannot leave
+			end := p.sys.NewPromise()
+			ended = append(ended, end)
+			p.sys.Go(func() {
+				err := pod.passivateAll(ctx, func(*slot) bool { met.Store(true); return true }, true)
+				if err != nil {
+					end.Fail(fmt.Errorf("close pod %s: %w", pod.name, err))
+					return
+				}
+				end.Complete(nil)
+			})
+		}
+		var errs []error
+		for _, end := range ended {
+			_, err := end.Wait(context.WithoutCancel(ctx)) // ctx bounds passivateAll
+			errs = append(errs, err)
+		}
+		if err := errors.Join(errs...); err != nil || !met.Load() {
+			return err
 		}
 	}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // StrictJSON decodes JSON that comes from outside, where encoding/json would
@@ -50,6 +51,9 @@ func (s *StrictJSON) Decode(data []byte, into any) error {
 	if path := s.unknown(t, tree); path != "" {
 		return &UnknownFieldError{Path: path}
 	}
+	if path, wrong := s.null(t, tree); wrong != nil {
+		return &json.UnmarshalTypeError{Value: "null", Type: wrong, Field: strings.TrimPrefix(path, ".")}
+	}
 	if path := missing(t, tree); path != "" {
 		return &MissingFieldError{Path: path}
 	}
@@ -90,6 +94,45 @@ func (s *StrictJSON) unknown(t reflect.Type, tree any) string {
 	return ""
 }
 
+// null returns the path and the type of the first value, in the order of keys,
+// that is null where no reference stands; encoding/json would pass it over.
+func (s *StrictJSON) null(t reflect.Type, tree any) (path string, wrong reflect.Type) {
+	for t.Kind() == reflect.Pointer && tree != nil {
+		t = t.Elem()
+	}
+	if marshalsToJSON(t) {
+		return "", nil
+	}
+	switch tree := tree.(type) {
+	case nil:
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice:
+			return "", nil
+		}
+		return "", t
+	case []any:
+		if k := t.Kind(); k == reflect.Slice || k == reflect.Array {
+			for i, v := range tree {
+				if path, wrong := s.null(t.Elem(), v); wrong != nil {
+					return "[" + strconv.Itoa(i) + "]" + path, wrong
+				}
+			}
+		}
+	case map[string]any:
+		if k := t.Kind(); k != reflect.Map && k != reflect.Struct {
+			return "", nil
+		}
+		for _, name := range slices.Sorted(maps.Keys(tree)) {
+			if inner, ok := s.inner(t, name); ok {
+				if path, wrong := s.null(inner, tree[name]); wrong != nil {
+					return "." + name + path, wrong
+				}
+			}
+		}
+	}
+	return "", nil
+}
+
 // inner returns the type of what stands under a key of a t.
 func (s *StrictJSON) inner(t reflect.Type, name string) (reflect.Type, bool) {
 	switch t.Kind() {
@@ -107,6 +150,9 @@ func (s *StrictJSON) inner(t reflect.Type, name string) (reflect.Type, bool) {
 // object lacks; empty when there is none. It looks at the outermost struct
 // alone.
 func missing(t reflect.Type, tree any) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	object, ok := tree.(map[string]any)
 	if !ok || t.Kind() != reflect.Struct || marshalsToJSON(t) {
 		return ""

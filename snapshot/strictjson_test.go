@@ -52,3 +52,44 @@ func TestStrictJSON(t *testing.T) {
 		require.Error(t, s.Decode([]byte(text), &whole{}), text)
 	}
 }
+
+func TestStrictJSONTakesNullForReferencesOnly(t *testing.T) {
+	type set struct {
+		Pointer string `json:"pointer" required:"true"`
+		Value   any    `json:"value" required:"true"`
+	}
+	var s StrictJSON
+	for _, text := range []string{`{"pointer":null,"value":{}}`} {
+		require.Error(t, s.Decode([]byte(text), &set{}), text)
+	}
+	p := new(set)
+	require.Error(t, s.Decode([]byte(`{"value":{}}`), &p), "a pointer to a message")
+	type n struct {
+		N int            `json:"n"`
+		M map[string]int `json:"m"`
+		L []int          `json:"l"`
+		S []n1           `json:"s"`
+	}
+	for _, text := range []string{`{"n":null}`, `{"m":{"a":null}}`, `{"l":[null]}`, `{"s":[null]}`} {
+		require.Error(t, s.Decode([]byte(text), &n{}), text)
+	}
+}
+
+type n1 struct{ A int }
+
+func TestStrictJSONRequiresEmbeddedFields(t *testing.T) {
+	type In struct {
+		A int `json:"a" required:"true"`
+	}
+	type out struct {
+		*In
+		B int `json:"b"`
+	}
+	var s StrictJSON
+	require.NoError(t, s.Decode([]byte(`{"a":1}`), &out{}))
+	require.Error(t, s.Decode([]byte(`{"b":1}`), &out{}))
+	type out2 struct {
+		In `json:"in"`
+	}
+	require.NoError(t, s.Decode([]byte(`{"in":{"a":1}}`), &out2{}))
+}
