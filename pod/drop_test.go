@@ -85,7 +85,7 @@ func TestEarlierDefinitionOpens(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, o[0].Err)
 	sys := actor.NewSystem("t", actor.Config{})
-	defer sys.Stop(bg)
+	defer func() { require.NoError(t, sys.Stop(bg)) }()
 	pods, err := pod.Open(sys, mem, pod.Config{})
 	require.NoError(t, err)
 	require.NoError(t, pods.Close(bg))
