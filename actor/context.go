@@ -150,7 +150,7 @@ func (c *Context) Fail(err error) {
 		p.Fail(err)
 		return
 	}
-	c.r.sys.log.Debug("failed a message that was no ask", "actor", c.r.name, "err", err)
+	c.r.sys.log.Debug("failed a message that was no ask", "actor", c.r.Name(), "err", err)
 }
 
 // Forward passes the message on with its sender and its ask. An error says

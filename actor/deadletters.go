@@ -97,7 +97,7 @@ func (r *Ref) absent(m Message) {
 		r.dead(m)
 		return
 	}
-	if r.parent == nil || !r.parent.offer(r.name, m) {
+	if r.parent == nil || !r.parent.offer(r.Name(), m) {
 		r.dead(m)
 	}
 }

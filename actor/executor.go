@@ -68,4 +68,4 @@ type Task struct{ r *Ref }
 func (t Task) Run(w Worker) (again bool) { return t.r.turn(w) }
 
 // Name is the actor's name, for traces.
-func (t Task) Name() string { return t.r.name }
+func (t Task) Name() string { return t.r.Name() }

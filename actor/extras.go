@@ -32,6 +32,7 @@ type extras struct {
 // rare is what senders and others share with an actor once somebody needs it.
 // Guarded by Ref.mu.
 type rare struct {
+	signals  []signal // the system mailbox, behind Ref.plain
 	watchers []*Ref   // in the order in which they came
 	awaiting []Parker // callers of System.AwaitStop
 	reason   error    // the failure that ended the actor

@@ -1,11 +1,9 @@
 package actor
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"sync"
 )
 
@@ -13,19 +11,20 @@ import (
 // taken, never the other way round.
 type family struct {
 	mu       sync.Mutex
-	kids     map[string]*Ref
+	kids     kids
 	replaced map[*Ref]struct{} // still stopping; EnsureChild gave their name away
 	closed   bool              // the actor stops: no more children
 	waited   int               // children with leaving set
 	named    uint64            // generated names so far
 	restarts tracker           // of an all-for-one strategy
+	shared   *spec             // what the latest child was made with
 }
 
 func (r *Ref) family() *family {
 	if f := r.kin.Load(); f != nil {
 		return f
 	}
-	r.kin.CompareAndSwap(nil, &family{kids: make(map[string]*Ref)})
+	r.kin.CompareAndSwap(nil, &family{})
 	return r.kin.Load()
 }
 
@@ -51,18 +50,15 @@ func (r *Ref) spawnBy(name string, p Props, w Worker) (*Ref, error) {
 		f.mu.Unlock()
 		return nil, fmt.Errorf("spawn %q under %s: %w", name, r.Path(), ErrStopped)
 	}
-	for name == "" {
-		f.named++
-		if n := "$" + strconv.FormatUint(f.named, 36); f.kids[n] == nil {
-			name = n
-		}
-	}
-	if f.kids[name] != nil {
+	number := numberOf(name)
+	if name == "" {
+		name, number = f.nextName()
+	} else if f.kids.get(name) != nil {
 		f.mu.Unlock()
 		return nil, fmt.Errorf("spawn %q under %s: %w", name, r.Path(), ErrAlreadyExists)
 	}
-	child := newRef(r.sys, r, name, p)
-	f.kids[name] = child
+	child := newRef(r.sys, r, name, number, &p, f)
+	f.kids.put(child)
 	f.mu.Unlock()
 	child.wake(w)
 	return child, nil
@@ -100,14 +96,15 @@ func (r *Ref) EnsureChild(name string, props func() Props) (child *Ref, created 
 		}
 		return child, false, err
 	}
-	if old := f.kids[name]; old != nil {
+	if old := f.kids.get(name); old != nil {
+		f.kids.drop(old)
 		if f.replaced == nil {
 			f.replaced = make(map[*Ref]struct{})
 		}
 		f.replaced[old] = struct{}{}
 	}
-	child = newRef(r.sys, r, name, p)
-	f.kids[name] = child
+	child = newRef(r.sys, r, name, numberOf(name), &p, f)
+	f.kids.put(child)
 	f.mu.Unlock()
 	r.sys.exec.Schedule(Task{child})
 	return child, true, nil
@@ -116,7 +113,7 @@ func (r *Ref) EnsureChild(name string, props func() Props) (child *Ref, created 
 // live returns the child that takes messages under that name, or nil; an error
 // when there can be none any more.
 func (f *family) live(name string) (*Ref, error) {
-	if c := f.kids[name]; c != nil && !c.Stopped() {
+	if c := f.kids.get(name); c != nil && !c.Stopped() {
 		return c, nil
 	}
 	if f.closed {
@@ -132,7 +129,7 @@ func (r *Ref) Child(name string) (*Ref, bool) {
 		return nil, false
 	}
 	f.mu.Lock()
-	c := f.kids[name]
+	c := f.kids.get(name)
 	f.mu.Unlock()
 	return c, c != nil
 }
@@ -145,12 +142,9 @@ func (r *Ref) Children() []*Ref {
 		return nil
 	}
 	f.mu.Lock()
-	all := make([]*Ref, 0, len(f.kids))
-	for _, c := range f.kids {
-		all = append(all, c)
-	}
+	all := f.kids.all()
 	f.mu.Unlock()
-	slices.SortFunc(all, func(a, b *Ref) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(all, byName)
 	return all
 }
 
@@ -194,11 +188,8 @@ func (r *Ref) stopChildren(final bool, reason error) int {
 	}
 	f.mu.Lock()
 	f.closed = f.closed || final
-	all := make([]*Ref, 0, len(f.kids))
-	for _, c := range f.kids {
-		all = append(all, c)
-	}
-	f.waited = len(f.kids) + len(f.replaced)
+	all := f.kids.all()
+	f.waited = len(all) + len(f.replaced)
 	for _, c := range all {
 		c.leaving = true
 	}
@@ -207,7 +198,7 @@ func (r *Ref) stopChildren(final bool, reason error) int {
 	}
 	n := f.waited
 	f.mu.Unlock()
-	slices.SortFunc(all, func(a, b *Ref) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(all, byName)
 	for _, c := range all {
 		c.signal(signal{kind: sigStop, parentErr: reason})
 	}
@@ -229,9 +220,7 @@ func (r *Ref) childrenLeft() int {
 func (r *Ref) childGone(c *Ref) {
 	f := r.kin.Load()
 	f.mu.Lock()
-	if f.kids[c.name] == c {
-		delete(f.kids, c.name)
-	} else {
+	if !f.kids.drop(c) {
 		delete(f.replaced, c)
 	}
 	last := false

@@ -87,7 +87,7 @@ func (h *hub[T]) publish(s *System, v T) {
 		case errors.Is(err, ErrStopped):
 			h.removeRef(sub.ref)
 		default:
-			s.log.Debug("a subscriber was not told", "subscriber", sub.ref.name, "err", err)
+			s.log.Debug("a subscriber was not told", "subscriber", sub.ref.Name(), "err", err)
 		}
 	}
 }

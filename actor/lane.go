@@ -100,7 +100,7 @@ func (l *lane) broken() error {
 
 // laneOf returns the lane; nil when there is none, or none any more. mu is held.
 func (r *Ref) laneOf() *lane {
-	if r.props.capacity >= 0 || r.rare == nil {
+	if r.capacity >= 0 || r.rare == nil {
 		return nil
 	}
 	return r.rare.lane
@@ -170,7 +170,7 @@ func (r *Ref) takeLane() (Message, taken) {
 		return m, tookMessage
 	}
 	if err := l.broken(); err != nil && !r.urgent.Load() {
-		r.signals = append(r.signals, signal{kind: sigStop, err: fmt.Errorf("its mailbox failed: %w", err)})
+		r.rare.signals = append(r.rare.signals, signal{kind: sigStop, err: fmt.Errorf("its mailbox failed: %w", err)})
 		r.urgent.Store(true)
 		return Message{}, tookNothing
 	}
@@ -180,7 +180,7 @@ func (r *Ref) takeLane() (Message, taken) {
 // leaveLane makes what is in the lane, and what waits for it, the plain
 // mailbox of an actor that stops.
 func (r *Ref) leaveLane() {
-	if r.props.capacity >= 0 {
+	if r.capacity >= 0 {
 		return
 	}
 	r.mu.Lock()

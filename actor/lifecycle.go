@@ -15,7 +15,7 @@ func (r *Ref) start() {
 	c := &r.ctx
 	c.begin(Message{})
 	err := protect(func() error {
-		a := r.props.New()
+		a := r.newActor()
 		if a == nil {
 			return fmt.Errorf("actor %s: Props.New returned nil", r.Path())
 		}
@@ -138,10 +138,10 @@ func (r *Ref) finish() {
 		r.rarely()
 	}
 	if k := r.rare; k != nil {
-		k.reason = reason
+		k.reason, k.signals = reason, nil
 		watchers, k.watchers = k.watchers, nil
 	}
-	r.signals = nil
+	r.plain = sigNone
 	r.urgent.Store(false)
 	r.mu.Unlock()
 

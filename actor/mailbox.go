@@ -23,7 +23,7 @@ func (r *Ref) enqueue(m Message, w Worker) error {
 		r.mu.Unlock()
 		return ErrStopped
 	}
-	if c := r.props.capacity; c != 0 {
+	if c := r.capacity; c != 0 {
 		if c < 0 {
 			return r.enqueueLane(m, w)
 		}
@@ -54,7 +54,7 @@ func (r *Ref) enqueue(m Message, w Worker) error {
 
 // tooMuch refuses or drops m. mu is held, and given up.
 func (r *Ref) tooMuch(m Message) error {
-	err := r.isFull(int(r.props.capacity))
+	err := r.isFull(int(r.capacity))
 	r.mu.Unlock()
 	if r.props.policy == DropNewest {
 		r.sys.deadLetter(r.Path(), m, err)
@@ -97,11 +97,11 @@ func (r *Ref) take() (Message, taken) {
 	}
 	r.mu.Lock()
 	switch {
-	case len(r.signals) > 0:
+	case r.urgent.Load():
 		r.mu.Unlock()
 		return Message{}, tookNothing
 	case r.hold != 0 || len(r.queue) == 0:
-		if r.hold == 0 && r.props.capacity < 0 {
+		if r.hold == 0 && r.capacity < 0 {
 			if m, took := r.takeLane(); took != tookRest {
 				r.mu.Unlock()
 				return m, took
@@ -145,7 +145,7 @@ func (r *Ref) swap() {
 
 // rest ends the turn. mu is held.
 func (r *Ref) rest() {
-	r.busy = false
+	r.busy, r.blocked = false, r.hold != 0
 	r.ctx.worker = nil
 	if r.next == len(r.batch) {
 		if cap(r.batch) > keptCap {
@@ -183,9 +183,4 @@ const (
 
 // setHold changes the reasons why user messages wait. For the turn, which
 // looks again before it rests, so nobody needs waking.
-func (r *Ref) setHold(set, unset uint8) {
-	r.hold = r.hold&^unset | set
-	r.mu.Lock()
-	r.blocked = r.hold != 0
-	r.mu.Unlock()
-}
+func (r *Ref) setHold(set, unset uint8) { r.hold = r.hold&^unset | set }

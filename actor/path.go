@@ -50,7 +50,7 @@ func (r *Ref) Path() string {
 	var names []string
 	size := 0
 	for a := r; a.parent != nil; a = a.parent {
-		n := escape(a.name)
+		n := escape(a.Name())
 		names = append(names, n)
 		size += 1 + len(n)
 	}

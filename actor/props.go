@@ -99,12 +99,11 @@ func (p *Props) check() error {
 	return nil
 }
 
-// spec is Props packed for a Ref, of which there may be millions.
+// spec is what Refs, of which there may be millions, share of their Props. It
+// does not change.
 type spec struct {
-	New        func() Actor
 	Supervisor *Strategy
 	OnAbsent   func(name string, m Message) bool
-	capacity   int32 // of the mailbox; 0 when unbounded, below when it is a lane
 	policy     Policy
 	Held       bool
 	OwnPoison  bool
@@ -112,14 +111,29 @@ type spec struct {
 	WatchChildren bool
 }
 
-func (p *Props) spec() spec {
-	s := spec{New: p.New, Supervisor: p.Supervisor, OnAbsent: p.OnAbsent, Held: p.Held, OwnPoison: p.OwnPoison, WatchChildren: p.WatchChildren}
-	s.policy = p.Mailbox.Policy
-	switch {
-	case p.Mailbox.New != nil || s.policy == Block || s.policy == DropOldest:
-		s.capacity = -1
-	case s.policy != Unbounded:
-		s.capacity = int32(min(p.Mailbox.Capacity, math.MaxInt32))
+// spec returns shared when that says the same, and sys's when there is nothing
+// to say. shared may be nil.
+func (p *Props) spec(sys *System, shared *spec) *spec {
+	if p.Supervisor == nil && p.OnAbsent == nil && p.Mailbox.Policy == Unbounded && !p.Held && !p.OwnPoison && !p.WatchChildren {
+		return &sys.plain
 	}
-	return s
+	if s := shared; s != nil && s.OnAbsent == nil && p.OnAbsent == nil && s.Supervisor == p.Supervisor && s.policy == p.Mailbox.Policy &&
+		s.Held == p.Held && s.OwnPoison == p.OwnPoison && s.WatchChildren == p.WatchChildren {
+		return s
+	}
+	return &spec{
+		Supervisor: p.Supervisor, OnAbsent: p.OnAbsent, policy: p.Mailbox.Policy,
+		Held: p.Held, OwnPoison: p.OwnPoison, WatchChildren: p.WatchChildren,
+	}
+}
+
+// capacity is the mailbox's; 0 when it is unbounded, below when it is a lane.
+func (m *Mailbox) capacity() int32 {
+	switch {
+	case m.New != nil || m.Policy == Block || m.Policy == DropOldest:
+		return -1
+	case m.Policy != Unbounded:
+		return int32(min(m.Capacity, math.MaxInt32))
+	}
+	return 0
 }

@@ -15,26 +15,29 @@ import (
 // Everything that only some actors need is behind a pointer that is nil until
 // then, because there may be millions of idle ones.
 type Ref struct {
-	sys    *System
-	parent *Ref // nil for the root
-	name   string
-	props  spec
+	sys      *System
+	parent   *Ref // nil for the root
+	name     string
+	newActor func() Actor // Props.New
+	props    *spec        // shared by many
 
 	// Guarded by mu, the only lock that a sender takes.
 	mu       sync.Mutex
 	queue    []Message // what senders append to; the turn swaps it with batch
-	signals  []signal  // the system mailbox
 	rare     *rare
-	busy     bool // queued for a turn, or in one
-	blocked  bool // no user message may be taken now: held, failed, stopping
-	closed   bool // takes no more messages
-	gone     bool // has told its watchers; takes no more signals
-	finished bool // all done, the name is free
+	busy     bool    // queued for a turn, or in one
+	blocked  bool    // as of the last rest, no user message may be taken: held, failed, stopping
+	closed   bool    // takes no more messages
+	gone     bool    // has told its watchers; takes no more signals
+	finished bool    // all done, the name is free
+	plain    sigKind // a signal that is nothing else, ahead of rare.signals
 
-	urgent atomic.Bool  // signals is not empty
-	ending atomic.Bool  // has begun to stop or has retired
-	left   atomic.Int32 // messages of batch that are not taken yet
-	kin    atomic.Pointer[family]
+	urgent   atomic.Bool  // plain or rare.signals is set
+	ending   atomic.Bool  // has begun to stop or has retired
+	left     atomic.Int32 // messages of batch that are not taken yet
+	kin      atomic.Pointer[family]
+	capacity int32  // of the mailbox; 0 when unbounded, below when it is a lane
+	number   uint32 // stands for a generated name; else 0
 
 	// Owned by the turn.
 	batch     []Message
@@ -51,7 +54,12 @@ type Ref struct {
 }
 
 // Name returns the last part of the path.
-func (r *Ref) Name() string { return r.name }
+func (r *Ref) Name() string {
+	if r.number != 0 {
+		return string(appendNumber(nil, uint64(r.number)))
+	}
+	return r.name
+}
 
 // Parent returns the actor that this one is a child of; nil for the root.
 func (r *Ref) Parent() *Ref { return r.parent }
@@ -175,7 +183,7 @@ func (r *Ref) askRefused(ctx context.Context, limit time.Duration, m Message, er
 // has no SystemReceiver.
 func (r *Ref) TellSystem(msg any) {
 	if !r.signal(signal{kind: sigUser, payload: msg}) {
-		r.sys.log.Debug("system message dropped: the actor has stopped", "actor", r.name)
+		r.sys.log.Debug("system message dropped: the actor has stopped", "actor", r.Name())
 	}
 }
 
@@ -198,7 +206,7 @@ func (r *Ref) MailboxLen() int {
 
 // MailboxCap returns how many user messages may wait; 0 when there is no limit.
 func (r *Ref) MailboxCap() int {
-	if c := r.props.capacity; c >= 0 {
+	if c := r.capacity; c >= 0 {
 		return int(c)
 	}
 	r.mu.Lock()

@@ -3,14 +3,15 @@ package actor
 type sigKind uint8
 
 const (
-	sigUser      sigKind = iota // payload, for SystemReceiver
-	sigStop                     // err: the failure behind it; parentErr: the parent's
-	sigChildren                 // the children that had to stop have stopped
-	sigBackoff                  // the wait before a restart is over
-	sigDirective                // a supervisor's decision
-	sigEscalated                // a child escalated its failure
-	sigDie                      // payload: the timer of Context.DieIn
-	sigLater                    // a directive whose delay is over; payload: the backoff
+	sigNone      sigKind = iota
+	sigUser              // payload, for SystemReceiver
+	sigStop              // err: the failure behind it; parentErr: the parent's
+	sigChildren          // the children that had to stop have stopped
+	sigBackoff           // the wait before a restart is over
+	sigDirective         // a supervisor's decision
+	sigEscalated         // a child escalated its failure
+	sigDie               // payload: the timer of Context.DieIn
+	sigLater             // a directive whose delay is over; payload: the backoff
 )
 
 // signal is a message of the system mailbox.
@@ -23,6 +24,12 @@ type signal struct {
 	parentErr error
 }
 
+// isPlain says that the kind is all there is to it. Most actors never get any
+// other signal, and so need nothing to queue it in.
+func (s *signal) isPlain() bool {
+	return (s.kind == sigStop || s.kind == sigChildren) && s.err == nil && s.parentErr == nil
+}
+
 // signal queues s; false says that the actor is gone.
 func (r *Ref) signal(s signal) bool {
 	r.mu.Lock()
@@ -30,7 +37,12 @@ func (r *Ref) signal(s signal) bool {
 		r.mu.Unlock()
 		return false
 	}
-	r.signals = append(r.signals, s)
+	if s.isPlain() && !r.urgent.Load() {
+		r.plain = s.kind
+	} else {
+		k := r.rarely()
+		k.signals = append(k.signals, s)
+	}
 	r.urgent.Store(true)
 	wake := !r.busy
 	if wake {
@@ -56,13 +68,11 @@ func (r *Ref) nextSignal() (signal, bool) {
 			return signal{}, false
 		}
 		r.mu.Lock()
-		if len(r.signals) == 1 { // most often; it needs no extras
-			s := r.signals[0]
-			r.signals[0] = signal{}
-			r.signals = r.signals[:0]
-			r.urgent.Store(false)
+		if s := r.plain; s != sigNone {
+			r.plain = sigNone
+			r.urgent.Store(r.rare != nil && len(r.rare.signals) > 0)
 			r.mu.Unlock()
-			return s, true
+			return signal{kind: s}, true
 		}
 		r.mu.Unlock()
 		x = r.extras()
@@ -71,7 +81,7 @@ func (r *Ref) nextSignal() (signal, bool) {
 			spent = nil
 		}
 		r.mu.Lock()
-		x.sigs, r.signals = r.signals, spent
+		x.sigs, r.rare.signals = r.rare.signals, spent
 		r.urgent.Store(false)
 		r.mu.Unlock()
 		x.nextSig = 0
@@ -115,7 +125,7 @@ func (r *Ref) onSystemMessage(s signal) {
 	}
 	recv, ok := r.instance.(SystemReceiver)
 	if !ok {
-		r.sys.log.Debug("system message dropped: the actor is no SystemReceiver", "actor", r.name)
+		r.sys.log.Debug("system message dropped: the actor is no SystemReceiver", "actor", r.Name())
 		return
 	}
 	c := &r.ctx

@@ -19,8 +19,8 @@ func TestStoresKeepValuesByKeyAndType(t *testing.T) {
 				if msg == "fail" {
 					return errTest
 				}
-				ctx.Respond(visits.Update(ctx.Store(), func(n int) int { return n + 1 }))
 				visits.Update(sys.Global(), func(n int) int { return n + 1 })
+				ctx.Respond(visits.Update(ctx.Store(), func(n int) int { return n + 1 }))
 				return nil
 			})
 		}))

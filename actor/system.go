@@ -47,6 +47,7 @@ type System struct {
 	promises           sync.Pool
 	buffers            buffers
 	childless          family // of all who stop without ever having had a child; closed
+	plain              spec   // of all whose Props say no more than New
 	jobs               jobs
 	stopping           atomic.Bool
 }
@@ -89,7 +90,7 @@ func NewSystem(name string, cfg Config) *System {
 func (s *System) plant() {
 	root := PropsFunc(s.zombie)
 	root.Supervisor = &Strategy{Decide: func(error) Directive { return Resume }}
-	s.root = newRef(s, nil, "", root)
+	s.root = newRef(s, nil, "", 0, &root, nil)
 	s.exec.Schedule(Task{s.root})
 	s.user = s.mustSpawn(s.root, "user", PropsFunc(s.zombie))
 	s.system = s.mustSpawn(s.root, "system", PropsFunc(s.zombie))
@@ -128,15 +129,25 @@ func (s *System) mustSpawn(under *Ref, name string, p Props) *Ref {
 	return r
 }
 
-func newRef(s *System, parent *Ref, name string, p Props) *Ref {
-	r := &Ref{sys: s, parent: parent, name: name, props: p.spec(), busy: true, blocked: true, hold: holdPhase}
+// newRef makes a Ref, in parent's family unless that is nil. Its mu is held.
+func newRef(s *System, parent *Ref, name string, number uint32, p *Props, f *family) *Ref {
+	r := &Ref{sys: s, parent: parent, newActor: p.New, capacity: p.Mailbox.capacity(), number: number, busy: true, hold: holdPhase}
+	if number == 0 {
+		r.name = name
+	}
+	if f == nil {
+		r.props = p.spec(s, nil)
+	} else {
+		f.shared = p.spec(s, f.shared)
+		r.props = f.shared
+	}
 	if p.Held {
 		r.hold |= holdUser
 	}
 	if parent != nil && parent.props.WatchChildren {
 		r.rarely().watchers = []*Ref{parent}
 	}
-	if r.props.capacity < 0 {
+	if r.capacity < 0 {
 		r.rarely().lane = newLane(p.Mailbox)
 	}
 	r.ctx.r = r
