@@ -365,9 +365,11 @@ func TestEachCheckOfAPage(t *testing.T) {
 	for i := range uint64(parseHeader(b[free:]).count) {
 		delete(used, binary.NativeEndian.Uint64(b[free+headerSize+8*i:]))
 	}
-	for page := range used {
+	for page := range m.pages {
+		kind := binary.NativeEndian.Uint32(b[page*testPage+headerSize:]) // of a leaf's first element
 		switch h := parseHeader(b[page*testPage:]); {
-		case h.id == page && h.flags == leafFlag && h.count > 3 && h.overflow == 0:
+		case !used[page]:
+		case h.id == page && h.flags == leafFlag && h.count > 3 && h.overflow == 0 && kind != bucketElement:
 			leaf = page * testPage
 		case h.id == page && h.flags == branchFlag:
 			branch = page * testPage
@@ -410,8 +412,11 @@ func TestEachCheckOfAPage(t *testing.T) {
 			swap(element(leaf, 0), element(leaf, 1), elementSize)(b)
 			binary.NativeEndian.PutUint32(b[element(leaf, 0)+4:], binary.NativeEndian.Uint32(b[element(leaf, 0)+4:])+elementSize)
 			binary.NativeEndian.PutUint32(b[element(leaf, 1)+4:], binary.NativeEndian.Uint32(b[element(leaf, 1)+4:])-elementSize)
-		}, "out of order"},
+		}, "does not begin where"},
 		"a leaf of too many elements": {put16(leaf+10, 300), "do not fit"},
+		"a leaf of too few elements":  {put16(leaf+10, 2), "does not begin where"},
+		"a leaf of no elements":       {put16(leaf+10, 0), "not empty"},
+		"a branch of too few":         {put16(branch+10, 1), "does not begin where"},
 		"a key outside":               {put32(element(leaf, 1)+4, 5000), "not inside"},
 		"a key of no bytes":           {put32(element(leaf, 1)+8, 0), "not inside"},
 		"a value beyond the end":      {put32(element(leaf, 1)+12, 1<<16), "not inside"},

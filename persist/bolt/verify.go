@@ -220,12 +220,16 @@ func (w *walk) branch(id uint64, count int, length uint64, low, high []byte) err
 	}
 	children := make([]child, count)
 	keys := make([]byte, 0, w.c.size)
+	packed := packing(count)
 	for i := range children {
 		at := uint64(headerSize + i*elementSize)
 		e := w.c.buf[at:]
 		start, n := at+uint64(binary.NativeEndian.Uint32(e)), uint64(binary.NativeEndian.Uint32(e[4:]))
 		if n > maxKeySize || start < headerSize || start+n > length {
 			return w.c.bad(id, "the key of its element %d is not inside it", i)
+		}
+		if !packed.follows(start, n) {
+			return w.c.bad(id, "its element %d does not begin where the one before it ends", i)
 		}
 		keys = append(keys, w.c.buf[start:start+n]...)
 		children[i] = child{key: keys[len(keys)-int(n):], page: binary.NativeEndian.Uint64(e[8:])}
@@ -266,6 +270,10 @@ func (w *walk) leaf(id uint64, l leaf, low, high []byte) error {
 	if uint64(headerSize+l.count*elementSize) > l.length {
 		return w.c.bad(id, "its %d elements do not fit into it", l.count)
 	}
+	if l.count == 0 && !empty(l.raw) {
+		return w.c.bad(id, "it has no elements but is not empty")
+	}
+	packed := packing(l.count)
 	for i := range l.count {
 		at := uint64(headerSize + i*elementSize)
 		e := l.raw[at:]
@@ -273,6 +281,9 @@ func (w *walk) leaf(id uint64, l leaf, low, high []byte) error {
 		start := at + uint64(binary.NativeEndian.Uint32(e[4:]))
 		if n == 0 || n > maxKeySize || start < headerSize || start+n+size > l.length {
 			return w.c.bad(id, "its element %d is not inside it", i)
+		}
+		if !packed.follows(start, n+size) {
+			return w.c.bad(id, "its element %d does not begin where the one before it ends", i)
 		}
 		if (flags == bucketElement) != w.root || flags&^bucketElement != 0 {
 			return w.c.bad(id, "its element %d is of kind %#x, which is not expected here", i, flags)
@@ -295,6 +306,29 @@ func (w *walk) leaf(id uint64, l leaf, low, high []byte) error {
 		low = key
 	}
 	return nil
+}
+
+// packed follows the elements of a page, which bbolt writes one behind the
+// other, the first right behind the table. So a count that was damaged shows:
+// the table would have another length.
+type packed struct{ next uint64 }
+
+func packing(count int) packed { return packed{uint64(headerSize + count*elementSize)} }
+
+func (p *packed) follows(start, n uint64) bool {
+	ok := start == p.next
+	p.next = start + n
+	return ok
+}
+
+// empty reports whether nothing stands where a leaf's first element would.
+func empty(raw []byte) bool {
+	for _, b := range raw[headerSize:min(len(raw), headerSize+elementSize)] {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // part returns bytes of a leaf, from the file where they were not read yet.
