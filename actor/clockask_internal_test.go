@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -32,4 +33,35 @@ func TestAnAskClockCountsFromTheAskInProgress(t *testing.T) {
 	c.end()
 	c.tick()
 	require.False(t, c.armed.Load(), "nobody waits")
+}
+
+// An ask that has less time left, having waited for room, leaves the clock of
+// the cell alone: it would end later asks too early.
+func TestAnAskClockKnowsOneLimit(t *testing.T) {
+	s := NewSystem("test", Config{AskTimeout: time.Hour})
+	defer stop(t, s)
+	p := s.borrow()
+	_, err := p.await(context.Background(), time.Millisecond)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Nil(t, p.clock.timer)
+}
+
+// A tick may wake a cell's next asker, who then goes on waiting.
+func TestALatePermitEndsNoAsk(t *testing.T) {
+	s := NewSystem("test", Config{})
+	defer stop(t, s)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for _, ctx := range []context.Context{ctx, context.Background()} {
+		p := s.borrow()
+		p.parker.Unpark()
+		answer := make(chan any, 1)
+		go func() {
+			v, _ := p.await(ctx, s.askLimit(ctx))
+			answer <- v
+		}()
+		require.Eventually(t, func() bool { return len(p.quick.permit) == 0 }, waitTest, tickTest)
+		p.resolve("v", nil)
+		require.Equal(t, "v", <-answer)
+	}
 }

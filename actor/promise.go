@@ -116,7 +116,7 @@ func (p *Promise) Wait(ctx context.Context) (any, error) {
 var errWait = errors.New("wait ended")
 
 func (p *Promise) await(ctx context.Context, limit time.Duration) (any, error) {
-	if p.quick != nil && limit > 0 && ctx.Done() == nil {
+	if p.quick != nil && limit == p.sys.askTimeout && ctx.Done() == nil { // the clock's one limit
 		return p.awaitQuick(limit)
 	}
 	p.mu.Lock()
@@ -131,6 +131,11 @@ func (p *Promise) await(ctx context.Context, limit time.Duration) (any, error) {
 	p.mu.Unlock()
 	parked := p.parker.Park(ctx, limit)
 	p.mu.Lock()
+	for parked == nil && p.state == promiseOpen { // a permit of a late tick, from an earlier ask
+		p.mu.Unlock()
+		parked = p.parker.Park(ctx, limit)
+		p.mu.Lock()
+	}
 	defer p.mu.Unlock()
 	if p.state == promiseAnswered {
 		return p.v, p.err

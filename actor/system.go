@@ -20,7 +20,9 @@ type Config struct {
 	// Throughput is how many messages an actor may handle before it is
 	// another's turn; 0 means 32.
 	Throughput int
-	// AskTimeout bounds asks whose context has no deadline; 0 means 10 s.
+	// AskTimeout bounds asks whose context has no deadline; 0 means 10 s. With
+	// the system's own executor an ask may wait up to a sixteenth longer, as no
+	// timer is armed for each.
 	AskTimeout time.Duration
 	// Logger gets failures of actors and the like; nil discards.
 	Logger *slog.Logger
