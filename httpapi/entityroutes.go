@@ -76,24 +76,34 @@ func listEntities(c *call) error {
 	return c.json(http.StatusOK, list)
 }
 
-func getEntity(c *call) error {
+// theView reads the entity that the path names. When the request's conditions
+// say that it is not to be shown, it is answered already, and v is nil.
+func (c *call) theView() (v *pod.View, err error) {
 	p, err := c.theEntity()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx, cancel, err := c.bounded()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer cancel()
-	v, err := p.Get(ctx, c.entity)
+	got, err := p.Get(ctx, c.entity)
 	if err != nil {
+		return nil, err
+	}
+	if answered, err := c.fresh(&got); answered {
+		return nil, err
+	}
+	return &got, nil
+}
+
+func getEntity(c *call) error {
+	v, err := c.theView()
+	if v == nil {
 		return err
 	}
-	if answered, err := c.fresh(&v); answered {
-		return err
-	}
-	e, err := envelope(&v)
+	e, err := envelope(v)
 	if err != nil {
 		return err
 	}

@@ -10,20 +10,8 @@ import (
 )
 
 func getState(c *call) error {
-	p, err := c.theEntity()
-	if err != nil {
-		return err
-	}
-	ctx, cancel, err := c.bounded()
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	v, err := p.Get(ctx, c.entity)
-	if err != nil {
-		return err
-	}
-	if answered, err := c.fresh(&v); answered {
+	v, err := c.theView()
+	if v == nil {
 		return err
 	}
 	state, err := v.JSON()
