@@ -3,12 +3,12 @@
 # It needs Go (the version in go.mod) and make. `make race`, and so `make
 # check`, also need a C compiler: the race detector is linked by cgo. Linters
 # come from tools/go.mod; nothing is installed globally, except that `make
-# test` fetches strace where it is missing and may (see tools/scripts/need.sh).
+# test` fetches strace and curl where they are missing and it may (see tools/scripts/need.sh).
 #
 # Tests that need something beyond Go look at TWINSRV_REQUIRE, a comma
-# separated list (known: strace). Where the thing is missing, a test that needs
+# separated list (known: strace, curl). Where the thing is missing, a test that needs
 # it fails if it is listed, and else skips with a reason that begins with
-# "needs strace: ". With CI=true everything known is required.
+# "needs strace: " and the like. With CI=true everything known is required.
 
 SHELL := /bin/bash
 GO    ?= go
@@ -21,7 +21,7 @@ TESTFLAGS ?=
 PKGS      ?= ./...
 
 ifeq ($(CI),true)
-TWINSRV_REQUIRE ?= strace
+TWINSRV_REQUIRE ?= strace,curl
 endif
 export TWINSRV_REQUIRE
 
@@ -31,7 +31,7 @@ LINTER := $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURD
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo build test race fuzz bench cover lint fmt tidy check \
-	fmt-check vet-check tidy-check docs-check nested-check cc strace
+	fmt-check vet-check tidy-check docs-check nested-check cc programs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,7 +47,7 @@ build: ## compile everything; bin/twinsrv
 	$(GO) build ./...
 	$(GO) build -trimpath -o bin/ ./cmd/...
 
-test: strace ## all tests, without a C compiler (PKGS=./pod TESTFLAGS="-run TestBurst -v")
+test: programs ## all tests, without a C compiler (PKGS=./pod TESTFLAGS="-run TestBurst -v")
 	CGO_ENABLED=0 $(GO) test -timeout 20m $(TESTFLAGS) $(PKGS)
 
 race: cc ## all tests under the race detector; needs a C compiler
@@ -97,5 +97,5 @@ nested-check: ## the modules bench and tools vet, build and pass their tests
 cc:
 	@command -v $$($(GO) env CC) >/dev/null || { echo "make race needs a C compiler ($$($(GO) env CC) is not on the path); make test does without."; exit 1; }
 
-strace:
-	@tools/scripts/need.sh strace
+programs:
+	@tools/scripts/need.sh strace curl

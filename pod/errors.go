@@ -13,6 +13,7 @@ var (
 	ErrExists = errors.New("pod exists")
 	// ErrNotEmpty says that a pod still has entities.
 	ErrNotEmpty = errors.New("pod is not empty")
-	// ErrStopping says that the pods are being closed and take no messages.
+	// ErrStopping says that the pods are being closed, or that this one is being
+	// deleted, and take no messages.
 	ErrStopping = errors.New("stopping")
 )
