@@ -39,8 +39,9 @@ func (s *slot) MaxState() int              { return s.cfg.MaxState }
 func (s *slot) SetView(r *snapshot.Record) { s.view.Store(r) }
 func (s *slot) Quarantine(reason error)    { s.pod.quarantine(s.name, reason) }
 func (s *slot) Published(c persist.Change) { s.published(c) }
-func (s *slot) Used()                      { s.markUsed() }
-func (s *slot) markUsed() {
+
+// Used writes only once between two sweeps.
+func (s *slot) Used() {
 	if !s.used.Load() {
 		s.used.Store(true)
 	}
