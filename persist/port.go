@@ -2,6 +2,7 @@ package persist
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/twinsrv/twinsrv/snapshot"
@@ -54,11 +55,18 @@ type Change struct {
 	Time     time.Time
 	// Type says what happened: a message's or an event's name, or "deleted".
 	Type string
-	// Schema, Codec and Data hold the state after the step (or the event, for
-	// entities whose truth is the journal). Data is empty for a deletion.
+	// Schema, Codec and Data hold the state after the step, or the event that
+	// led to it. Data is empty for a deletion.
 	Schema uint32
 	Codec  string
 	Data   []byte
+	// Event says that Data is an event of an entity whose truth is the journal.
+	// Trim keeps it as long as the life it belongs to.
+	Event bool
+	// Err, in what a store hands out, says why the change cannot be read. It
+	// wraps snapshot.ErrCorrupt; Position is right, the other fields are what
+	// could be read. A unit's changes have none.
+	Err error
 }
 
 // RowOp writes (or, with Delete, removes) one row of a unit's entity.
@@ -76,6 +84,9 @@ type Row struct {
 	Key   Key
 	ID    string
 	Value []byte
+	// Err is set instead of Value when the row cannot be read. It wraps
+	// snapshot.ErrCorrupt.
+	Err error
 }
 
 // Outcome is what became of one unit.
@@ -161,16 +172,38 @@ type PersistenceService interface {
 	// Log reads the store's changes behind a position, in order, at most limit.
 	Log(ctx context.Context, after uint64, limit int) ([]Change, error)
 
-	// Trim drops the oldest changes at or before a position, at most limit, and
-	// returns how many it dropped. Records and rows stay.
-	Trim(ctx context.Context, through uint64, limit int) (int, error)
+	// Trim drops changes that are behind the position after and not behind
+	// through. It looks at no more than limit of them, oldest first. Events
+	// (Change.Event) stay while their life does: while the entity has a record
+	// of that life. Records and rows stay.
+	Trim(ctx context.Context, after, through uint64, limit int) (Trimmed, error)
 
 	// Rows reads the rows of a kind in the order of pod, name and ID, behind
-	// the given one (nil starts at the first), at most limit.
+	// the given one (nil starts at the first), at most limit. An empty kind
+	// means every kind, in the order of kinds.
 	Rows(ctx context.Context, kind string, after *Row, limit int) ([]Row, error)
+
+	// RowsOf reads all rows of an entity, in the order of kind and ID.
+	RowsOf(ctx context.Context, key Key) ([]Row, error)
+
+	// Pods returns the names of the pods that have records, in byte order.
+	Pods(ctx context.Context) ([]string, error)
+
+	// Position returns the highest position that was given to a change or a
+	// unit; 0 if none was.
+	Position(ctx context.Context) (uint64, error)
 
 	// Close releases the store. What was acknowledged stays durable.
 	Close() error
+}
+
+// Trimmed is what a Trim did.
+type Trimmed struct {
+	// Dropped is how many changes are gone.
+	Dropped int
+	// Through is the position up to which Trim has looked; the next one goes on
+	// behind it.
+	Through uint64
 }
 
 // Reopener is implemented by stores that must be opened anew after a commit
@@ -178,4 +211,45 @@ type PersistenceService interface {
 // afterwards everything that it reads is durable.
 type Reopener interface {
 	Reopen(ctx context.Context) error
+}
+
+// Importer is implemented by stores that can take what another store holds.
+type Importer interface {
+	// Import makes the batch durable as it is, with its lives, revisions and
+	// positions: records and rows replace those of the same key, changes those
+	// of the same position. A batch may be imported again. Afterwards the store
+	// gives positions above all that it was handed, and above Batch.Position.
+	//
+	// Nobody else writes meanwhile. An error means that all, some or none of it
+	// is there. It wraps ErrInvalid when the batch must not be stored.
+	Import(ctx context.Context, b Batch) error
+}
+
+// Batch is what an Importer takes at a time.
+type Batch struct {
+	Records  []Stored
+	Changes  []Change
+	Rows     []Row
+	Position uint64
+}
+
+// Stored is a record with its key.
+type Stored struct {
+	Key    Key
+	Record snapshot.Record
+}
+
+// Backuper is implemented by stores that can write themselves out while they
+// are in use.
+type Backuper interface {
+	// Backup writes everything that was acknowledged before the call, and
+	// nothing that is half done, as of one moment. Commits go on meanwhile. The
+	// package of the store says what is written and how it is restored.
+	Backup(ctx context.Context, w io.Writer) error
+}
+
+// Compacter is implemented by stores whose files keep room that nothing needs.
+type Compacter interface {
+	// Compact gives that room back. Nobody else uses the store meanwhile.
+	Compact(ctx context.Context) error
 }

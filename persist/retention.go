@@ -17,7 +17,7 @@ func (c *Committer) trim() {
 	if through < c.trimmed+trimChunk {
 		return
 	}
-	n, err := c.store.Trim(c.ctx, through, 4*trimChunk)
+	t, err := c.store.Trim(c.ctx, c.trimmed, through, 4*trimChunk)
 	if err != nil {
 		c.sys.Logger().Warn("the journal could not be trimmed; it grows until this succeeds", "through", through, "error", err)
 		if !errors.Is(err, ErrUnavailable) {
@@ -26,7 +26,5 @@ func (c *Committer) trim() {
 		c.trimmed = through // try again a chunk later, not after every commit
 		return
 	}
-	if n < 4*trimChunk {
-		c.trimmed = through
-	}
+	c.trimmed = t.Through
 }
