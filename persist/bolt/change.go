@@ -3,56 +3,42 @@ package bolt
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"time"
 
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
 
-// changeVersion is the first byte of an encoded change.
-const changeVersion = 1
+// The first byte of an encoded change says how it goes on.
+//
+//	1  head, data                                    all under one checksum
+//	2  size of the head, head, its checksum, data    the data with a checksum before it
+//
+// Events have the second form. Trim must know whose an event is even when its
+// data is damaged, and that it is one when nothing of it can be read: so their
+// seal is another one (see eventSeal). Files without events are of format 1,
+// which programs read that know no events; the first event makes it format 2.
+const (
+	changeVersion = 1
+	eventVersion  = 2
+)
 
-// sealChange encodes a change, whose key, life and position are set, for the
-// log bucket.
-func sealChange(key []byte, c *persist.Change) []byte {
-	body := make([]byte, 0, len(c.Key.Pod)+len(c.Key.Name)+len(c.Type)+len(c.Codec)+len(c.Data)+64)
-	body = append(body, changeVersion)
-	body = appendText(body, c.Key.Pod)
-	body = appendText(body, c.Key.Name)
-	body = binary.AppendUvarint(body, c.Life)
-	body = binary.AppendUvarint(body, c.Revision)
-	body = binary.AppendVarint(body, c.Time.Unix())
-	body = binary.AppendUvarint(body, uint64(c.Time.Nanosecond()))
-	body = appendText(body, c.Type)
-	body = binary.AppendUvarint(body, uint64(c.Schema))
-	body = appendText(body, c.Codec)
-	body = append(body, c.Data...)
-	return checked(seal(logBucket, key, len(body)+4), body)
+// appendHead encodes all of a change but its data and its position.
+func appendHead(b []byte, c *persist.Change) []byte {
+	b = appendText(b, c.Key.Pod)
+	b = appendText(b, c.Key.Name)
+	b = binary.AppendUvarint(b, c.Life)
+	b = binary.AppendUvarint(b, c.Revision)
+	b = binary.AppendVarint(b, c.Time.Unix())
+	b = binary.AppendUvarint(b, uint64(c.Time.Nanosecond()))
+	b = appendText(b, c.Type)
+	b = binary.AppendUvarint(b, uint64(c.Schema))
+	return appendText(b, c.Codec)
 }
 
-func appendText(b []byte, s string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(s)))
-	return append(b, s...)
-}
-
-// readChange decodes an entry of the log. The result shares no memory with key
-// or value; no data comes back as nil.
-func readChange(key, value []byte) (persist.Change, error) {
-	_, body, err := unseal(logBucket, key, value)
-	if err != nil {
-		return persist.Change{}, err
-	}
-	if body, err = unchecked(body); err != nil {
-		return persist.Change{}, err
-	}
-	if len(body) == 0 || len(key) != 8 {
-		return persist.Change{}, fmt.Errorf("change is cut short: %w", snapshot.ErrCorrupt)
-	}
-	if body[0] != changeVersion {
-		return persist.Change{}, fmt.Errorf("change has version %d, this program reads %d: %w", body[0], changeVersion, snapshot.ErrNewer)
-	}
-	r := fields{rest: body[1:]}
-	c := persist.Change{Position: binary.BigEndian.Uint64(key)}
+func (c *changeHead) read(b []byte) (rest []byte, err error) {
+	r := fields{rest: b}
 	c.Key.Pod = r.text()
 	c.Key.Name = r.text()
 	c.Life = r.uvarint()
@@ -64,10 +50,135 @@ func readChange(key, value []byte) (persist.Change, error) {
 	c.Schema = uint32(r.uvarint())
 	c.Codec = r.text()
 	if r.short {
-		return persist.Change{}, fmt.Errorf("change is cut short: %w", snapshot.ErrCorrupt)
+		return nil, fmt.Errorf("change is cut short: %w", snapshot.ErrCorrupt)
 	}
-	c.Data = append(c.Data, r.rest...)
-	return c, nil
+	return r.rest, nil
+}
+
+// changeHead is a change without its data.
+type changeHead persist.Change
+
+// sealChange encodes a change, whose key, life and position are set, for the
+// log bucket.
+func sealChange(key []byte, c *persist.Change) []byte {
+	size := len(c.Key.Pod) + len(c.Key.Name) + len(c.Type) + len(c.Codec) + 64
+	if !c.Event {
+		body := append(make([]byte, 0, size+len(c.Data)), changeVersion)
+		body = append(appendHead(body, c), c.Data...)
+		return checked(seal(logBucket, key, len(body)+4), body)
+	}
+	head := appendHead(make([]byte, 0, size), c)
+	v := make([]byte, sealSize, sealSize+size+len(c.Data)+20)
+	binary.BigEndian.PutUint32(v, eventSeal(key))
+	v = append(v, eventVersion)
+	v = binary.AppendUvarint(v, uint64(len(head)))
+	v = append(v, head...)
+	v = binary.BigEndian.AppendUint32(v, crc32.Checksum(v[sealSize:], castagnoli()))
+	return checked(v, c.Data)
+}
+
+func appendText(b []byte, s string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s)))
+	return append(b, s...)
+}
+
+// kindOfChange is what is certain of an entry of the log before it is decoded.
+type kindOfChange int
+
+const (
+	unknownKind kindOfChange = iota // its seal is damaged
+	stateKind
+	eventKind
+)
+
+func changeKind(key, value []byte) kindOfChange {
+	if len(value) >= sealSize {
+		switch binary.BigEndian.Uint32(value) {
+		case sum(logBucket, key, nil):
+			return stateKind
+		case eventSeal(key):
+			return eventKind
+		}
+	}
+	return unknownKind
+}
+
+// readChange decodes an entry of the log. The result shares no memory with key
+// or value; no data comes back as nil. When it cannot be read, Err says why,
+// and besides the position there is what is certain all the same.
+func readChange(key, value []byte) (c persist.Change) {
+	if len(key) != 8 {
+		c.Err = fmt.Errorf("key of a change has %d bytes, want 8: %w", len(key), snapshot.ErrCorrupt)
+		return c
+	}
+	c.Position = binary.BigEndian.Uint64(key)
+	var err error
+	switch changeKind(key, value) {
+	case stateKind:
+		err = readState(&c, value[sealSize:])
+	case eventKind:
+		c.Event = true
+		err = readEvent(&c, value[sealSize:])
+	default:
+		err = fmt.Errorf("key and value do not belong together: %w", snapshot.ErrCorrupt)
+	}
+	if err != nil {
+		c.Err = fmt.Errorf("change at position %d: %w", c.Position, err)
+	}
+	return c
+}
+
+func readState(c *persist.Change, b []byte) error {
+	body, err := unchecked(b)
+	if err != nil {
+		return err
+	}
+	if len(body) == 0 {
+		return fmt.Errorf("change is cut short: %w", snapshot.ErrCorrupt)
+	}
+	if body[0] != changeVersion {
+		return newerChange(body[0])
+	}
+	h := changeHead{Position: c.Position}
+	data, err := h.read(body[1:])
+	if err != nil {
+		return err
+	}
+	*c = persist.Change(h)
+	c.Data = append(c.Data, data...)
+	return nil
+}
+
+func readEvent(c *persist.Change, b []byte) error {
+	f := fields{rest: b}
+	version := f.byte()
+	size := f.uvarint()
+	if f.short || size+4 > uint64(len(f.rest)) {
+		return fmt.Errorf("event is cut short: %w", snapshot.ErrCorrupt)
+	}
+	headed := b[:len(b)-len(f.rest)+int(size)]
+	head, rest := f.rest[:size], f.rest[size:]
+	if want, got := binary.BigEndian.Uint32(rest), crc32.Checksum(headed, castagnoli()); want != got {
+		return fmt.Errorf("event's checksum is %08x, its bytes give %08x: %w", want, got, snapshot.ErrCorrupt)
+	}
+	if version != eventVersion {
+		return newerChange(version)
+	}
+	h := changeHead{Position: c.Position, Event: true}
+	if _, err := h.read(head); err != nil {
+		return err
+	}
+	*c = persist.Change(h)
+	data, err := unchecked(rest[4:])
+	if err != nil {
+		return fmt.Errorf("%s: revision %d: %w", c.Key, c.Revision, err)
+	}
+	c.Data = append(c.Data, data...)
+	return nil
+}
+
+func newerChange(version byte) error {
+	return fmt.Errorf("it has version %d, this program reads up to %d: %w", version, eventVersion, snapshot.ErrNewer)
 }
 
 // fields reads a change's fields in order; once something is cut short it
@@ -83,6 +194,15 @@ func (f *fields) took(n int) {
 		return
 	}
 	f.rest = f.rest[n:]
+}
+
+func (f *fields) byte() (b byte) {
+	if len(f.rest) == 0 {
+		f.short = true
+		return 0
+	}
+	b, f.rest = f.rest[0], f.rest[1:]
+	return b
 }
 
 func (f *fields) uvarint() uint64 {

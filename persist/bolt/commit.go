@@ -3,7 +3,6 @@ package bolt
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -37,7 +36,7 @@ func (s *Store) Commit(ctx context.Context, units []persist.Unit) ([]persist.Out
 	case err != nil:
 		return nil, err
 	}
-	s.next = c.next
+	s.next, s.format = c.next, max(s.format, c.format)
 	for kind := range c.kinds {
 		s.kinds[kind] = struct{}{}
 	}
@@ -49,6 +48,7 @@ type commit struct {
 	s        *Store
 	next     uint64
 	outcomes []persist.Outcome
+	format   uint64                 // what the file has to be of, for what was written
 	created  map[persist.Key]uint64 // lives that began in this call
 	kinds    map[string]struct{}    // kinds of rows that are new to the file
 
@@ -80,6 +80,11 @@ func (c *commit) run(tx *bbolt.Tx, units []persist.Unit) error {
 	}
 	if applied == 0 {
 		return errNothing
+	}
+	if c.format > c.s.format {
+		if err := putNumber(c.meta, formatKey, c.format); err != nil {
+			return err
+		}
 	}
 	return putNumber(c.meta, nextKey, c.next)
 }
@@ -201,6 +206,9 @@ func (c *commit) putChange(change *persist.Change) error {
 	if err := c.note(change); err != nil {
 		return err
 	}
+	if change.Event {
+		c.format = formatEvents
+	}
 	p := positionKey(change.Position)
 	return c.log.Put(p, sealChange(p, change))
 }
@@ -249,55 +257,4 @@ func (c *commit) deleteRows(key persist.Key) error {
 		}
 	}
 	return nil
-}
-
-// Trim implements persist.PersistenceService.
-func (s *Store) Trim(ctx context.Context, through uint64, limit int) (int, error) {
-	if err := s.take(ctx); err != nil {
-		return 0, err
-	}
-	defer s.release()
-	dropped := 0
-	err := s.update(func(tx *bbolt.Tx) (err error) {
-		dropped, err = trim(tx, through, limitOr(limit))
-		return err
-	})
-	if err != nil {
-		return 0, unreadable("trim the log", err)
-	}
-	return dropped, nil
-}
-
-func trim(tx *bbolt.Tx, through uint64, limit int) (int, error) {
-	log, changes := tx.Bucket([]byte(logBucket)), tx.Bucket([]byte(changesBucket))
-	var positions, entries [][]byte
-	keys := map[persist.Key]struct{}{}
-	cursor := log.Cursor()
-	for k, v := cursor.First(); k != nil && len(positions) < limit; k, v = cursor.Next() {
-		if binary.BigEndian.Uint64(k) > through {
-			break
-		}
-		positions = append(positions, bytes.Clone(k))
-		// The entry of a change that cannot be read stays behind; Changes passes
-		// over entries of what was trimmed.
-		if change, err := readChange(k, v); err == nil {
-			entries = append(entries, changeKey(changesPrefix(change.Key), change.Life, change.Revision))
-			keys[change.Key] = struct{}{}
-		}
-	}
-	if len(positions) == 0 {
-		return 0, errNothing
-	}
-	last := binary.BigEndian.Uint64(positions[len(positions)-1])
-	for _, k := range entries {
-		if err := changes.Delete(k); err != nil {
-			return 0, err
-		}
-	}
-	for _, k := range positions {
-		if err := log.Delete(k); err != nil {
-			return 0, err
-		}
-	}
-	return len(positions), dropTails(tx.Bucket([]byte(tailsBucket)), keys, last)
 }

@@ -50,17 +50,21 @@ func sealRow(key, value []byte) []byte {
 	return checked(seal(rowsBucket, key, len(value)+4), value)
 }
 
-// readRow decodes a row. It shares no memory with key or value.
-func readRow(key, value []byte) (persist.Row, error) {
-	_, body, err := unseal(rowsBucket, key, value)
-	if err != nil {
-		return persist.Row{}, err
-	}
-	body, err = unchecked(body)
-	if err != nil {
-		return persist.Row{}, err
-	}
+// readRow decodes a row. It shares no memory with key or value. It is not ok
+// when the key is none of a row; a value that cannot be read is the row's Err.
+func readRow(key, value []byte) (row persist.Row, ok bool) {
 	row, err := parseRowKey(key)
+	if err != nil {
+		return row, false
+	}
+	_, body, err := unseal(rowsBucket, key, value)
+	if err == nil {
+		body, err = unchecked(body)
+	}
+	if err != nil {
+		row.Err = fmt.Errorf("row %s %q of %s: %w", row.Kind, row.ID, row.Key, err)
+		return row, true
+	}
 	row.Value = append(make([]byte, 0, len(body)), body...)
-	return row, err
+	return row, true
 }

@@ -41,7 +41,7 @@ func TestAFailedCommitIsUnknownAndClosesTheStoreUntilReopen(t *testing.T) {
 	_, err = s.Commit(ctx, []persist.Unit{create(rooms("b"), "B")})
 	require.ErrorIs(t, err, persist.ErrUnavailable)
 	require.NotErrorIs(t, err, persist.ErrUnknown)
-	_, err = s.Trim(ctx, 1, 1)
+	_, err = s.Trim(ctx, 0, 1, 1)
 	require.ErrorIs(t, err, persist.ErrUnavailable)
 
 	require.NoError(t, s.Reopen(ctx))

@@ -40,10 +40,13 @@ func buckets() []string {
 }
 
 const (
-	formatVersion = 1
+	formatVersion = 2 // the newest that this program knows
+	formatFirst   = 1 // of a file without events
+	formatEvents  = 2 // of a file that may have events, which older programs would trim
 
-	formatKey  = "format" // meta: the version of this layout
-	nextKey    = "next"   // meta: the next position to give
+	formatKey  = "format"  // meta: the version of this layout
+	nextKey    = "next"    // meta: the next position to give
+	trimmedKey = "trimmed" // meta: the position up to which changes may have been trimmed
 	kindPrefix = "kind\x00"
 
 	sealSize = 4
@@ -70,6 +73,16 @@ func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 func sum(bucket string, key, head []byte) uint32 {
 	t := castagnoli()
 	return crc32.Update(crc32.Update(uint32(bucket[2]), t, key), t, head)
+}
+
+// eventSeal is the seal of an event's entry in the log, which says what it is.
+func eventSeal(key []byte) uint32 {
+	return crc32.Update('e', castagnoli(), key)
+}
+
+// sealed says whether a seal is right.
+func sealed(got uint32, bucket string, key, head []byte) bool {
+	return got == sum(bucket, key, head) || bucket == logBucket && got == eventSeal(key)
 }
 
 // seal starts a value: room for size more bytes behind seal and head.
@@ -121,6 +134,8 @@ func parseChangeKey(prefix, key []byte) (life, revision uint64, err error) {
 }
 
 func positionKey(p uint64) []byte { return binary.BigEndian.AppendUint64(nil, p) }
+
+func positionOf(key []byte) uint64 { return binary.BigEndian.Uint64(key) }
 
 func kindStart(kind string) []byte { return append([]byte(kind), 0) }
 

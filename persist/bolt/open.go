@@ -21,12 +21,14 @@ const newFilePages = 4
 
 // opened is a file that passed every check and whose contents are durable.
 type opened struct {
-	db    *bbolt.DB
-	file  *os.File
-	txid  uint64
-	next  uint64
-	kinds map[string]struct{}
-	stuck bool // bbolt panicked while it held its locks
+	db      *bbolt.DB
+	file    *os.File
+	txid    uint64
+	format  uint64
+	next    uint64
+	trimmed uint64
+	kinds   map[string]struct{}
+	stuck   bool // bbolt panicked while it held its locks
 }
 
 // open locks, checks and settles the file, hands it to bbolt and proves with
@@ -159,11 +161,12 @@ func (o *opened) load(tx *bbolt.Tx) error {
 	if b == nil {
 		return o.create(tx)
 	}
-	format, ok, err := getNumber(b, formatKey)
-	if err != nil {
+	var ok bool
+	var err error
+	if o.format, ok, err = getNumber(b, formatKey); err != nil {
 		return err
 	}
-	if err := knownFormat(format, ok); err != nil {
+	if err := knownFormat(o.format, ok); err != nil {
 		return err
 	}
 	if o.next, ok, err = getNumber(b, nextKey); err != nil {
@@ -176,6 +179,10 @@ func (o *opened) load(tx *bbolt.Tx) error {
 			return fmt.Errorf("%w: the bucket %q is missing", ErrDamaged, name)
 		}
 	}
+	if o.trimmed, err = trimmedThrough(tx); err != nil {
+		return err
+	}
+	o.trimmed = min(o.trimmed, o.next-1)
 	o.kinds = map[string]struct{}{}
 	c := b.Cursor()
 	for k, v := c.Seek([]byte(kindPrefix)); strings.HasPrefix(string(k), kindPrefix); k, v = c.Next() {
@@ -196,9 +203,9 @@ func (o *opened) create(tx *bbolt.Tx) error {
 			return err
 		}
 	}
-	o.next, o.kinds = 1, map[string]struct{}{}
+	o.format, o.next, o.kinds = formatFirst, 1, map[string]struct{}{}
 	b := tx.Bucket([]byte(metaBucket))
-	if err := putNumber(b, formatKey, formatVersion); err != nil {
+	if err := putNumber(b, formatKey, o.format); err != nil {
 		return err
 	}
 	return putNumber(b, nextKey, o.next)

@@ -34,7 +34,7 @@ func TestANewerFormatIsRefusedAsSuch(t *testing.T) {
 		require.ErrorIs(t, err, ErrFormat)
 		require.NotErrorIs(t, err, ErrDamaged)
 		require.ErrorContains(t, err, path)
-		require.ErrorContains(t, err, "version 2")
+		require.ErrorContains(t, err, "version 3")
 		require.ErrorContains(t, err, "newer program")
 	}
 }
@@ -228,9 +228,9 @@ func TestACallWithNothingToApplyWritesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, o[0].Err, persist.ErrConflict)
 	require.ErrorIs(t, o[1].Err, persist.ErrInvalid)
-	n, err := s.Trim(ctx, 0, 10)
+	n, err := s.Trim(ctx, 0, 0, 10)
 	require.NoError(t, err)
-	require.Zero(t, n)
+	require.Zero(t, n.Dropped)
 	var txid int
 	require.NoError(t, s.view(ctx, func(tx *bbolt.Tx) error { txid = tx.ID(); return nil }))
 	require.Equal(t, before, uint64(txid))

@@ -44,8 +44,10 @@ type Store struct {
 	durable atomic.Uint64
 
 	// Only the holder of the turn touches these.
-	next  uint64              // the next position to give
-	kinds map[string]struct{} // kinds of rows that the file has or had
+	format  uint64              // the file's, between formatFirst and formatVersion
+	next    uint64              // the next position to give
+	trimmed uint64              // up to here a change that is missing was trimmed; behind it, lost
+	kinds   map[string]struct{} // kinds of rows that the file has or had
 }
 
 // Open opens the store in the file at path, which it creates if absent; the
@@ -65,7 +67,7 @@ func Open(path string, cfg Config) (*Store, error) {
 }
 
 func (s *Store) adopt(o opened) {
-	s.next, s.kinds = o.next, o.kinds
+	s.format, s.next, s.trimmed, s.kinds = o.format, o.next, o.trimmed, o.kinds
 	s.durable.Store(o.txid)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -92,9 +90,9 @@ func (c *commit) tailOf(k []byte, key persist.Key) (tail, error) {
 	}
 	cursor := c.log.Cursor()
 	for p, v := cursor.First(); p != nil; p, v = cursor.Next() {
-		change, err := readChange(p, v)
-		if err != nil || change.Key != key {
-			continue
+		change := readChange(p, v)
+		if change.Key != key {
+			continue // or cannot be read
 		}
 		if err := c.file(key, change.Life, entryOf{change.Revision, change.Position}); err != nil {
 			return tail{}, err
@@ -106,9 +104,8 @@ func (c *commit) tailOf(k []byte, key persist.Key) (tail, error) {
 // move files a tail's entries in the changes bucket, but for those of changes
 // that were trimmed meanwhile.
 func (c *commit) move(key persist.Key, t tail) error {
-	first, _ := c.log.Cursor().First()
 	for _, e := range t.entries {
-		if first == nil || e.position < binary.BigEndian.Uint64(first) {
+		if e.position <= c.s.trimmed && c.log.Get(positionKey(e.position)) == nil {
 			continue
 		}
 		if err := c.file(key, t.life, e); err != nil {
@@ -165,19 +162,4 @@ func (c *commit) lastChange(u *persist.Unit, b stored) (life, revision uint64, e
 		life = c.next
 	}
 	return life, 0, nil
-}
-
-// dropTails removes the tails of entities whose every change was trimmed.
-func dropTails(tails *bbolt.Bucket, keys map[persist.Key]struct{}, through uint64) error {
-	for key := range keys {
-		k := recordKey(key)
-		t, err := readTail(k, tails.Get(k))
-		if n := len(t.entries); err != nil || n == 0 || t.entries[n-1].position > through {
-			continue
-		}
-		if err := tails.Delete(k); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -60,11 +60,11 @@ func TestTrimmingLeavesNoEntryBehind(t *testing.T) {
 	for r := uint64(9); r < 12; r++ {
 		last = mustCommit(t, s, step(rooms("4"), newest.Life, r, "x"))[0].Position
 	}
-	_, err = s.Trim(ctx, last-2, 1000) // half of the tail, which moves with the next change
+	_, err = s.Trim(ctx, 0, last-2, 1000) // half of the tail, which moves with the next change
 	require.NoError(t, err)
 	last = mustCommit(t, s, step(rooms("4"), newest.Life, 12, "x"))[0].Position
 	require.Equal(t, []uint64{11, 12, 13}, revisionsOf(t, s, rooms("4")))
-	_, err = s.Trim(ctx, last, 1000)
+	_, err = s.Trim(ctx, 0, last, 1000)
 	require.NoError(t, err)
 	require.NoError(t, s.view(ctx, func(tx *bbolt.Tx) error {
 		for _, bucket := range []string{logBucket, changesBucket, tailsBucket} {

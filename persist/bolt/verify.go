@@ -366,7 +366,7 @@ func (w *walk) element(id uint64, i int, key, value []byte) error {
 		return w.c.bad(id, "the value of its element %d is too short", i)
 	}
 	head := value[sealSize : sealSize+w.head]
-	fits := binary.BigEndian.Uint32(value) == sum(w.bucket, key, head)
+	fits := sealed(binary.BigEndian.Uint32(value), w.bucket, key, head)
 	if w.bucket == metaBucket && string(key) == formatKey {
 		// A newer layout may seal differently: its number alone decides.
 		if n := binary.BigEndian.Uint64(head); n > formatVersion && fits {

@@ -194,11 +194,11 @@ func (b *broken) Changes(ctx context.Context, k persist.Key, life, from uint64, 
 	return b.Memory.Changes(ctx, k, life, from, limit)
 }
 
-func (b *broken) Trim(ctx context.Context, through uint64, limit int) (int, error) {
+func (b *broken) Trim(ctx context.Context, after, through uint64, limit int) (persist.Trimmed, error) {
 	if b.how == "trims too much" {
 		through++
 	}
-	return b.Memory.Trim(ctx, through, limit)
+	return b.Memory.Trim(ctx, after, through, limit)
 }
 
 func (b *broken) Rows(ctx context.Context, kind string, after *persist.Row, limit int) ([]persist.Row, error) {

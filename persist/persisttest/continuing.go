@@ -125,7 +125,7 @@ var deleting = []test{
 	{"a position spent on a deleted life is not given again", func(s *suite) {
 		a := s.applied(create(rooms("a"), "A"))[0]
 		o := s.applied(remove(rooms("a"), a.Life, 1))[0]
-		_, err := s.store.Trim(s.ctx, o.Position, 100)
+		_, err := s.store.Trim(s.ctx, 0, o.Position, 100)
 		s.NoError(err)
 		s.reopen()
 		b := s.applied(create(rooms("a"), "B"))[0]

@@ -327,11 +327,11 @@ func (f *FaultStore) Log(ctx context.Context, after uint64, limit int) ([]persis
 }
 
 // Trim implements persist.PersistenceService.
-func (f *FaultStore) Trim(ctx context.Context, through uint64, limit int) (int, error) {
+func (f *FaultStore) Trim(ctx context.Context, after, through uint64, limit int) (persist.Trimmed, error) {
 	if err := f.down(); err != nil {
-		return 0, err
+		return persist.Trimmed{}, err
 	}
-	return f.inner.Trim(ctx, through, limit)
+	return f.inner.Trim(ctx, after, through, limit)
 }
 
 // Rows implements persist.PersistenceService.
@@ -340,6 +340,30 @@ func (f *FaultStore) Rows(ctx context.Context, kind string, after *persist.Row, 
 		return nil, err
 	}
 	return f.inner.Rows(ctx, kind, after, limit)
+}
+
+// RowsOf implements persist.PersistenceService.
+func (f *FaultStore) RowsOf(ctx context.Context, key persist.Key) ([]persist.Row, error) {
+	if err := f.down(); err != nil {
+		return nil, err
+	}
+	return f.inner.RowsOf(ctx, key)
+}
+
+// Pods implements persist.PersistenceService.
+func (f *FaultStore) Pods(ctx context.Context) ([]string, error) {
+	if err := f.down(); err != nil {
+		return nil, err
+	}
+	return f.inner.Pods(ctx)
+}
+
+// Position implements persist.PersistenceService.
+func (f *FaultStore) Position(ctx context.Context) (uint64, error) {
+	if err := f.down(); err != nil {
+		return 0, err
+	}
+	return f.inner.Position(ctx)
 }
 
 // Close implements persist.PersistenceService.

@@ -212,23 +212,41 @@ func (m *image) log(after uint64, limit int) []persist.Change {
 	return out
 }
 
-func (m *image) trim(through uint64, limit int) int {
-	n := sort.Search(len(m.changes), func(i int) bool { return m.changes[i].Position > through })
-	n = min(n, limitOr(limit))
-	m.changes = append([]persist.Change(nil), m.changes[n:]...)
-	return n
+func (m *image) trim(after, through uint64, limit int) persist.Trimmed {
+	i := sort.Search(len(m.changes), func(i int) bool { return m.changes[i].Position > after })
+	end := sort.Search(len(m.changes), func(i int) bool { return m.changes[i].Position > through })
+	t := persist.Trimmed{Through: max(after, min(through, m.next-1))}
+	if end = max(end, i); end-i > limitOr(limit) {
+		end = i + limitOr(limit)
+		t.Through = m.changes[end-1].Position
+	}
+	kept := append([]persist.Change(nil), m.changes[:i]...)
+	for _, c := range m.changes[i:end] {
+		if r, ok := m.records.m[path(c.Key)]; c.Event && ok && r.life == c.Life {
+			kept = append(kept, c)
+		}
+	}
+	t.Dropped = end - len(kept)
+	m.changes = append(kept, m.changes[end:]...)
+	return t
 }
 
-func (m *image) rowsOf(kind string, after *persist.Row, limit int) []persist.Row {
-	from := ""
+func (m *image) rowsFrom(kind string, after *persist.Row, limit int) []persist.Row {
+	prefix, from := "", ""
+	if kind != "" {
+		prefix = kind + "\x00"
+	}
 	if after != nil {
-		from = rowPath(kind, after.Key, after.ID)
+		from = rowPath(after.Kind, after.Key, after.ID)
+		if kind != "" {
+			from = rowPath(kind, after.Key, after.ID)
+		}
 	}
 	var out []persist.Row
 	if strings.Contains(kind, "\x00") {
 		return nil
 	}
-	m.rows.each(kind+"\x00", from, func(key string, r persist.Row) bool {
+	m.rows.each(prefix, from, func(key string, r persist.Row) bool {
 		if after != nil && key == from {
 			return true
 		}
@@ -236,6 +254,27 @@ func (m *image) rowsOf(kind string, after *persist.Row, limit int) []persist.Row
 		out = append(out, r)
 		return len(out) < limitOr(limit)
 	})
+	return out
+}
+
+func (m *image) rowsOf(key persist.Key) []persist.Row {
+	var out []persist.Row
+	for _, k := range m.rows.keys {
+		if r := m.rows.m[k]; r.Key == key {
+			r.Value = append([]byte{}, r.Value...)
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (m *image) pods() []string {
+	var out []string
+	for _, k := range m.records.keys {
+		if pod, _, _ := strings.Cut(k, "\x00"); len(out) == 0 || out[len(out)-1] != pod {
+			out = append(out, pod)
+		}
+	}
 	return out
 }
 

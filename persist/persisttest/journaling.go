@@ -121,14 +121,14 @@ var journal = []test{
 			last = s.applied(step(rooms("a"), a.Life, r, "x"))[0]
 		}
 		all := s.log(0, 100)
-		n, err := s.store.Trim(s.ctx, all[5].Position, 4)
+		n, err := s.trim(all[5].Position, 4)
 		s.NoError(err)
 		s.Equal(4, n, "at most limit are dropped, the oldest first")
 		s.Equal([]uint64{5, 6, 7, 8, 9, 10}, revisions(s.log(0, 100)))
-		n, err = s.store.Trim(s.ctx, all[5].Position, 100)
+		n, err = s.trim(all[5].Position, 100)
 		s.NoError(err)
 		s.Equal(2, n)
-		n, err = s.store.Trim(s.ctx, all[5].Position, 100)
+		n, err = s.trim(all[5].Position, 100)
 		s.NoError(err)
 		s.Zero(n)
 		s.Equal([]uint64{7, 8, 9, 10}, revisions(s.log(0, 100)))
@@ -137,13 +137,19 @@ var journal = []test{
 		s.Len(s.rows("outbox", nil, 10), 1)
 		s.reopen()
 		s.Equal([]uint64{7, 8, 9, 10}, revisions(s.log(0, 100)))
-		n, err = s.store.Trim(s.ctx, last.Position, 100)
+		n, err = s.trim(last.Position, 100)
 		s.NoError(err)
 		s.Equal(4, n)
 		s.Empty(s.log(0, 100))
 		o := s.applied(step(rooms("a"), a.Life, 10, "y"))[0]
 		s.Greater(o.Position, last.Position)
 	}},
+}
+
+// trim trims from the start and returns how many changes were dropped.
+func (s *suite) trim(through uint64, limit int) (int, error) {
+	t, err := s.store.Trim(s.ctx, 0, through, limit)
+	return t.Dropped, err
 }
 
 // bystander creates an entity, to be something between another's changes.

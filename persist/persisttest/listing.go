@@ -144,7 +144,7 @@ func (s *suite) unavailable(ctx context.Context) {
 	s.ErrorIs(err, persist.ErrUnavailable, "Changes")
 	_, err = s.store.Log(ctx, 0, 10)
 	s.ErrorIs(err, persist.ErrUnavailable, "Log")
-	_, err = s.store.Trim(ctx, 100, 10)
+	_, err = s.store.Trim(ctx, 0, 100, 10)
 	s.ErrorIs(err, persist.ErrUnavailable, "Trim")
 	_, err = s.store.Rows(ctx, "outbox", nil, 10)
 	s.ErrorIs(err, persist.ErrUnavailable, "Rows")

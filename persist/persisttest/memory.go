@@ -93,15 +93,33 @@ func (m *Memory) Log(ctx context.Context, after uint64, limit int) (c []persist.
 }
 
 // Trim implements persist.PersistenceService.
-func (m *Memory) Trim(ctx context.Context, through uint64, limit int) (n int, err error) {
-	err = m.use(ctx, func(d *image) error { n = d.trim(through, limit); return nil })
-	return n, err
+func (m *Memory) Trim(ctx context.Context, after, through uint64, limit int) (t persist.Trimmed, err error) {
+	err = m.use(ctx, func(d *image) error { t = d.trim(after, through, limit); return nil })
+	return t, err
 }
 
 // Rows implements persist.PersistenceService.
 func (m *Memory) Rows(ctx context.Context, kind string, after *persist.Row, limit int) (r []persist.Row, err error) {
-	err = m.use(ctx, func(d *image) error { r = d.rowsOf(kind, after, limit); return nil })
+	err = m.use(ctx, func(d *image) error { r = d.rowsFrom(kind, after, limit); return nil })
 	return r, err
+}
+
+// RowsOf implements persist.PersistenceService.
+func (m *Memory) RowsOf(ctx context.Context, key persist.Key) (r []persist.Row, err error) {
+	err = m.use(ctx, func(d *image) error { r = d.rowsOf(key); return nil })
+	return r, err
+}
+
+// Pods implements persist.PersistenceService.
+func (m *Memory) Pods(ctx context.Context) (pods []string, err error) {
+	err = m.use(ctx, func(d *image) error { pods = d.pods(); return nil })
+	return pods, err
+}
+
+// Position implements persist.PersistenceService.
+func (m *Memory) Position(ctx context.Context) (p uint64, err error) {
+	err = m.use(ctx, func(d *image) error { p = d.next - 1; return nil })
+	return p, err
 }
 
 // Close implements persist.PersistenceService.

@@ -186,10 +186,10 @@ func (m *modelRun) trim(rt *rapid.T) {
 	}
 	i := rapid.IntRange(0, len(log)-1).Draw(rt, "through")
 	limit := rapid.IntRange(1, 5).Draw(rt, "limit")
-	n, err := m.store.Trim(m.ctx, log[i].Position, limit)
+	got, err := m.store.Trim(m.ctx, 0, log[i].Position, limit)
 	m.NoError(err)
-	m.Equal(min(i+1, limit), n)
-	m.Equal(n, m.model.trim(m.model.changes[i].Position, limit))
+	m.Equal(min(i+1, limit), got.Dropped)
+	m.Equal(got.Dropped, m.model.trim(0, m.model.changes[i].Position, limit).Dropped)
 }
 
 func (m *modelRun) compare(rt *rapid.T) {
@@ -220,7 +220,7 @@ func (m *modelRun) compare(rt *rapid.T) {
 		last = c.Position
 	}
 	for _, kind := range modelKinds {
-		m.Equal(m.model.rowsOf(kind, nil, 1000), m.rowPages(kind, page))
+		m.Equal(m.model.rowsFrom(kind, nil, 1000), m.rowPages(kind, page))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -21,9 +22,21 @@ type Fixture struct {
 	// store it was given. It may be called many times. It must not be nil.
 	Reopen func(t *testing.T) persist.PersistenceService
 
-	// Damage makes the stored record of a key unreadable. It is called while
-	// the store is closed. nil skips the tests that need it.
+	// Damage makes the stored record of a key unreadable, but for its key. It is
+	// called while the store is closed. nil skips the tests that need it.
 	Damage func(t *testing.T, key persist.Key)
+
+	// DamageRow makes the value of a row unreadable; the row says which by its
+	// Kind, Key and ID. DamageChange makes a change, as the store handed it out,
+	// unreadable in the journal, but for its position. Both are called while the
+	// store is closed. nil skips the tests that need it.
+	DamageRow    func(t *testing.T, row persist.Row)
+	DamageChange func(t *testing.T, change persist.Change)
+
+	// Restore makes a new store of what Backup has written, beside the first,
+	// which may be open meanwhile. It must be set for stores that implement
+	// persist.Backuper, and is not used for others.
+	Restore func(t *testing.T, backup io.Reader) persist.PersistenceService
 
 	// MaxRecord is the most bytes that the store takes as one state. 0 skips
 	// the test of the limit; 1 MiB must work in any case.
@@ -35,6 +48,9 @@ type Fixture struct {
 // fresh is called once or more by each of them and returns a store of its own
 // each time. The suite closes the stores; fresh cleans up the rest with
 // t.Cleanup.
+//
+// Abilities that are interfaces of their own (persist.Reopener, Importer,
+// Backuper, Compacter) are tested where the store has them.
 //
 // Errors are compared by errors.Is. Positions and lives are compared by their
 // order, since stores may leave gaps.

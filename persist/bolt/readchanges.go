@@ -1,0 +1,121 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+// Changes implements persist.PersistenceService. The list of an entity's
+// changes that cannot be read fails the call, until the entity's next change
+// makes it anew.
+func (s *Store) Changes(ctx context.Context, key persist.Key, life, from uint64, limit int) ([]persist.Change, error) {
+	h := history{key: key, life: life, from: from, limit: limitOr(limit), prefix: changesPrefix(key)}
+	if key.Check() != nil {
+		h.limit = 0
+	}
+	seek := h.prefix
+	if life != 0 {
+		seek = changeKey(h.prefix, life, from)
+	}
+	if err := s.scan(ctx, changesBucket, seek, h.filed, h.newest); err != nil {
+		return nil, unreadable(fmt.Sprintf("changes of %s", key), err)
+	}
+	return h.changes, nil
+}
+
+// history is one call of Changes.
+type history struct {
+	key        persist.Key
+	life, from uint64
+	limit      int
+	prefix     []byte
+	changes    []persist.Change
+}
+
+// filed takes an entry of the changes bucket.
+func (h *history) filed(tx *bbolt.Tx, k, v []byte) (more bool, err error) {
+	if !bytes.HasPrefix(k, h.prefix) || len(h.changes) >= h.limit {
+		return false, nil
+	}
+	life, revision, err := parseChangeKey(h.prefix, k)
+	if err != nil || h.life != 0 && life != h.life {
+		return false, err
+	}
+	if revision < h.from {
+		return true, nil
+	}
+	head, _, err := unseal(changesBucket, k, v)
+	if err != nil {
+		return false, err
+	}
+	err = h.add(tx, life, entryOf{revision, binary.BigEndian.Uint64(head)})
+	return len(h.changes) < h.limit, err
+}
+
+// newest takes the entries of the entity's tail.
+func (h *history) newest(tx *bbolt.Tx) error {
+	k := recordKey(h.key)
+	t, err := readTail(k, tx.Bucket([]byte(tailsBucket)).Get(k))
+	if err != nil || h.life != 0 && t.life != h.life {
+		return err
+	}
+	for _, e := range t.entries {
+		if e.revision < h.from || len(h.changes) >= h.limit {
+			continue
+		}
+		if err := h.add(tx, t.life, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add takes the change of an entry, unless it was trimmed.
+func (h *history) add(tx *bbolt.Tx, life uint64, e entryOf) error {
+	k := positionKey(e.position)
+	v := tx.Bucket([]byte(logBucket)).Get(k)
+	if v == nil {
+		trimmed, err := trimmedThrough(tx)
+		if err != nil || e.position <= trimmed {
+			return err
+		}
+		h.changes = append(h.changes, persist.Change{Position: e.position, Key: h.key, Life: life, Revision: e.revision,
+			Err: fmt.Errorf("%s: revision %d: the change at position %d is missing: %w", h.key, e.revision, e.position, snapshot.ErrCorrupt)})
+		return nil
+	}
+	c := readChange(k, v)
+	switch {
+	case c.Err != nil:
+		c.Key, c.Life, c.Revision = h.key, life, e.revision
+		c.Err = fmt.Errorf("%s: revision %d: %w", h.key, e.revision, c.Err)
+	case c.Key != h.key || c.Life != life || c.Revision != e.revision:
+		c = persist.Change{Position: e.position, Key: h.key, Life: life, Revision: e.revision,
+			Err: fmt.Errorf("%s: revision %d: position %d has a change of %s: %w", h.key, e.revision, e.position, c.Key, snapshot.ErrCorrupt)}
+	}
+	h.changes = append(h.changes, c)
+	return nil
+}
+
+// Log implements persist.PersistenceService.
+func (s *Store) Log(ctx context.Context, after uint64, limit int) ([]persist.Change, error) {
+	limit = limitOr(limit)
+	if after == ^uint64(0) {
+		after-- // no position is behind it
+	}
+	var changes []persist.Change
+	err := s.scan(ctx, logBucket, positionKey(after+1), func(_ *bbolt.Tx, k, v []byte) (bool, error) {
+		changes = append(changes, readChange(k, v))
+		return len(changes) < limit, nil
+	}, nil)
+	if err != nil {
+		return nil, unreadable("log", err)
+	}
+	return changes, nil
+}
