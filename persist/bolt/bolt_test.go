@@ -44,6 +44,9 @@ func conform(t *testing.T, cfg Config) {
 			Reopen:    func(t *testing.T) persist.PersistenceService { return mustOpen(t, path, cfg) },
 			Damage:    func(t *testing.T, k persist.Key) { flip(t, path, recordsBucket, recordKey(k), -10) },
 			MaxRecord: cfg.MaxRecord,
+
+			DamageRow:    func(t *testing.T, r persist.Row) { flip(t, path, rowsBucket, rowKey(r.Kind, r.Key, r.ID), -1) },
+			DamageChange: func(t *testing.T, c persist.Change) { flip(t, path, logBucket, positionKey(c.Position), -1) },
 		}
 	})
 }

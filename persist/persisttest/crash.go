@@ -2,6 +2,7 @@ package persisttest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -31,46 +32,64 @@ type CrashStore struct {
 	crashed bool
 }
 
-type group struct{ units []persist.Unit }
+// group is what one call writes.
+type group struct{ apply func(*Memory) error }
 
 // NewCrashStore returns an empty store.
 func NewCrashStore() *CrashStore { return &CrashStore{Memory: NewMemory()} }
 
 // Commit implements persist.PersistenceService.
-func (c *CrashStore) Commit(ctx context.Context, units []persist.Unit) ([]persist.Outcome, error) {
-	if err := c.Memory.use(ctx, func(*image) error { return nil }); err != nil {
+func (c *CrashStore) Commit(ctx context.Context, units []persist.Unit) (outcomes []persist.Outcome, err error) {
+	err = c.write(ctx, func(m *Memory) (err error) {
+		outcomes, err = m.Commit(context.WithoutCancel(ctx), units)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	g := &group{units: units}
+	return outcomes, nil
+}
+
+// Import implements persist.Importer.
+func (c *CrashStore) Import(ctx context.Context, b persist.Batch) error {
+	return c.write(ctx, func(m *Memory) error { return m.Import(context.WithoutCancel(ctx), b) })
+}
+
+// write applies something once the pause is over.
+func (c *CrashStore) write(ctx context.Context, apply func(*Memory) error) error {
+	if _, err := c.Memory.Position(ctx); err != nil {
+		return err
+	}
+	g := &group{apply: apply}
 	c.mu.Lock()
 	c.writing = append(c.writing, g)
 	c.mu.Unlock()
 	if c.Pause != nil {
 		if err := c.Pause(ctx); err != nil {
-			c.end(g, nil)
-			return nil, fmt.Errorf("%w: sync: %w", persist.ErrUnknown, err)
+			_, _ = c.end(g, false)
+			return fmt.Errorf("%w: sync: %w", persist.ErrUnknown, err)
 		}
 	}
-	var outcomes []persist.Outcome
-	if !c.end(g, func() { outcomes, _ = c.Memory.Commit(context.WithoutCancel(ctx), units) }) || outcomes == nil && len(units) > 0 {
-		return nil, fmt.Errorf("%w: the store went away during the commit", persist.ErrUnknown)
+	alive, err := c.end(g, true)
+	if !alive || errors.Is(err, persist.ErrUnavailable) {
+		return fmt.Errorf("%w: the store went away during the commit", persist.ErrUnknown)
 	}
-	return outcomes, nil
+	return err
 }
 
 // end takes a group off the list and, unless a crash has decided its fate
-// already, runs sync in the same step.
-func (c *CrashStore) end(g *group, sync func()) bool {
+// already, applies it in the same step if it is synced.
+func (c *CrashStore) end(g *group, synced bool) (alive bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.crashed {
-		return false
+		return false, nil
 	}
 	c.writing = slices.DeleteFunc(c.writing, func(o *group) bool { return o == g })
-	if sync != nil {
-		sync()
+	if synced {
+		err = g.apply(c.Memory)
 	}
-	return true
+	return true, err
 }
 
 // Crash cuts the power. It returns the store as it is found afterwards: with
@@ -80,16 +99,13 @@ func (c *CrashStore) Crash(seed uint64) *CrashStore {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.crashed = true
-	c.Memory.mu.Lock()
-	defer c.Memory.mu.Unlock()
-	c.Memory.closed = true
-	data := c.Memory.data.clone()
+	after := c.Memory.Again()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, g := range c.writing {
 		if rng.IntN(2) == 0 {
-			data.commit(g.units)
+			_ = g.apply(after) // it is open, and what it refuses is not there
 		}
 	}
 	c.writing = nil
-	return &CrashStore{Memory: &Memory{data: data}, Pause: c.Pause}
+	return &CrashStore{Memory: after, Pause: c.Pause}
 }

@@ -3,6 +3,7 @@ package persisttest
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 
@@ -13,6 +14,8 @@ import (
 var (
 	_ persist.PersistenceService = (*FaultStore)(nil)
 	_ persist.Reopener           = (*FaultStore)(nil)
+	_ persist.Importer           = (*FaultStore)(nil)
+	_ persist.Backuper           = (*FaultStore)(nil)
 )
 
 // Fault is a way in which a commit goes wrong.
@@ -56,6 +59,7 @@ type FaultStore struct {
 	calls    map[int]Fault
 	units    []*unitFault
 	loads    []*loadFault
+	imports  *importFault
 	broken   error
 	heals    bool
 	closed   bool
@@ -71,6 +75,11 @@ type unitFault struct {
 type loadFault struct {
 	match func(persist.Key) bool
 	err   error
+}
+
+type importFault struct {
+	err   error
+	taken bool
 }
 
 // NewFaultStore returns a store around inner that does everything right until
@@ -364,6 +373,55 @@ func (f *FaultStore) Position(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	return f.inner.Position(ctx)
+}
+
+// OnImports makes Import fail with err, before or after the inner store has
+// taken the batch, until remove is called.
+func (f *FaultStore) OnImports(err error, taken bool) (remove func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fault := &importFault{err, taken}
+	f.imports = fault
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.imports == fault {
+			f.imports = nil
+		}
+	}
+}
+
+// Import implements persist.Importer. It is refused when the inner store does
+// not.
+func (f *FaultStore) Import(ctx context.Context, b persist.Batch) error {
+	if err := f.down(); err != nil {
+		return err
+	}
+	inner, ok := f.inner.(persist.Importer)
+	if !ok {
+		return fmt.Errorf("%w: the store inside cannot import", persist.ErrInvalid)
+	}
+	f.mu.Lock()
+	fault := f.imports
+	f.mu.Unlock()
+	if fault == nil || fault.taken {
+		if err := inner.Import(ctx, b); err != nil || fault == nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: the test says so", fault.err)
+}
+
+// Backup implements persist.Backuper. It fails when the inner store does not.
+func (f *FaultStore) Backup(ctx context.Context, w io.Writer) error {
+	if err := f.down(); err != nil {
+		return err
+	}
+	inner, ok := f.inner.(persist.Backuper)
+	if !ok {
+		return fmt.Errorf("the store inside cannot write a backup")
+	}
+	return inner.Backup(ctx, w)
 }
 
 // Close implements persist.PersistenceService.

@@ -278,6 +278,86 @@ var rows = []test{
 		s.Empty(s.rows("k", nil, 10))
 		s.Empty(s.rows("k-1\x00a", nil, 10))
 	}},
+	{"rows of an entity come in the order of kind and ID", func(s *suite) {
+		of := func(name string) []persist.Row {
+			rows, err := s.store.RowsOf(s.ctx, rooms(name))
+			s.NoError(err)
+			return rows
+		}
+		s.Empty(of("a"))
+		var units []persist.Unit
+		for _, n := range []string{"a", "a/b", "aa", "b"} {
+			u := create(rooms(n), "1")
+			for _, kind := range []string{"outbox", "k-1", "out", "k"} {
+				for _, id := range []string{"2", "1", "10", "a/b"} {
+					u.Rows = append(u.Rows, persist.RowOp{Kind: kind, ID: id, Value: []byte(n + kind + id)})
+				}
+			}
+			units = append(units, u)
+		}
+		o := s.applied(units...)
+		s.applied(create(rooms("none"), "1"))
+		var want []persist.Row
+		for _, kind := range []string{"k", "k-1", "out", "outbox"} {
+			for _, id := range []string{"1", "10", "2", "a/b"} {
+				want = append(want, persist.Row{Kind: kind, Key: rooms("a"), ID: id, Value: []byte("a" + kind + id)})
+			}
+		}
+		s.Equal(want, of("a"))
+		s.reopen()
+		s.Equal(want, of("a"))
+		s.Empty(of("none"))
+		s.Empty(of(""))
+		s.Empty(of("a\x00"))
+		s.Len(of("aa"), 16)
+		u := step(rooms("a"), o[0].Life, 1, "2")
+		u.Rows = []persist.RowOp{{Kind: "k", ID: "1", Delete: true}, {Kind: "a-new", ID: "z", Value: nil}}
+		s.applied(u)
+		got := of("a")
+		s.Len(got, 16)
+		s.Equal("a-new", got[0].Kind)
+		s.Empty(got[0].Value)
+		s.Equal(want[1:], got[1:])
+		s.applied(remove(rooms("a"), o[0].Life, 2))
+		s.Empty(of("a"))
+		s.Len(of("a/b"), 16)
+	}},
+	{"rows of every kind come in the order of kinds, page by page", func(s *suite) {
+		var want []persist.Row
+		kinds := []string{"k", "k-1", "out", "outbox"}
+		for _, name := range []string{"b", "a", "a/b"} {
+			u := create(rooms(name), "1")
+			for _, kind := range kinds {
+				u.Rows = append(u.Rows, persist.RowOp{Kind: kind, ID: "2", Value: []byte(name)}, persist.RowOp{Kind: kind, ID: "1", Value: []byte(name)})
+			}
+			s.applied(u)
+		}
+		for _, kind := range kinds {
+			for _, name := range []string{"a", "a/b", "b"} {
+				for _, id := range []string{"1", "2"} {
+					want = append(want, persist.Row{Kind: kind, Key: rooms(name), ID: id, Value: []byte(name)})
+				}
+			}
+		}
+		for _, limit := range []int{1, 5, 24, 1000} {
+			var got []persist.Row
+			var after *persist.Row
+			for {
+				page := s.rows("", after, limit)
+				s.LessOrEqual(len(page), limit)
+				got = append(got, page...)
+				s.LessOrEqual(len(got), len(want), "pages go round")
+				if len(page) < limit {
+					break
+				}
+				after = &page[len(page)-1]
+			}
+			s.Equal(want, got)
+		}
+		s.Len(s.rows("", nil, 0), 24)
+		s.Len(s.rows("", &persist.Row{Kind: "l"}, 1000), 12, "the row behind which a page starts need not be there")
+		s.Equal(want[14:18], s.rows("out", &persist.Row{Kind: "k", Key: rooms("a"), ID: "2"}, 1000), "a kind that is given counts")
+	}},
 	{"bad rows are refused with their unit", func(s *suite) {
 		for _, op := range []persist.RowOp{{Kind: "", ID: "1"}, {Kind: "Out", ID: "1"}, {Kind: "o_b", ID: "1"}, {Kind: "1a", ID: "1"},
 			{Kind: "o\x00b", ID: "1"}, {Kind: "outbox", ID: ""}, {Kind: "outbox", ID: "a\x00b"}} {

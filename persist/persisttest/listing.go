@@ -3,6 +3,7 @@ package persisttest
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -148,6 +149,21 @@ func (s *suite) unavailable(ctx context.Context) {
 	s.ErrorIs(err, persist.ErrUnavailable, "Trim")
 	_, err = s.store.Rows(ctx, "outbox", nil, 10)
 	s.ErrorIs(err, persist.ErrUnavailable, "Rows")
+	_, err = s.store.RowsOf(ctx, rooms("a"))
+	s.ErrorIs(err, persist.ErrUnavailable, "RowsOf")
+	_, err = s.store.Pods(ctx)
+	s.ErrorIs(err, persist.ErrUnavailable, "Pods")
+	_, err = s.store.Position(ctx)
+	s.ErrorIs(err, persist.ErrUnavailable, "Position")
+	if i, ok := s.store.(persist.Importer); ok {
+		s.ErrorIs(i.Import(ctx, persist.Batch{Records: []persist.Stored{stored(rooms("new"), 1, 1, "x")}}), persist.ErrUnavailable, "Import")
+	}
+	if b, ok := s.store.(persist.Backuper); ok {
+		s.ErrorIs(b.Backup(ctx, io.Discard), persist.ErrUnavailable, "Backup")
+	}
+	if c, ok := s.store.(persist.Compacter); ok {
+		s.ErrorIs(c.Compact(ctx), persist.ErrUnavailable, "Compact")
+	}
 }
 
 // together tests calls that run at the same time.

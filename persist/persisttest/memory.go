@@ -6,126 +6,221 @@ import (
 	"sync"
 
 	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/persist/memory"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
 
-var _ persist.PersistenceService = (*Memory)(nil)
+var (
+	_ persist.PersistenceService = (*Memory)(nil)
+	_ persist.Importer           = (*Memory)(nil)
+	_ persist.Backuper           = (*Memory)(nil)
+)
 
-// Memory is a correct store that forgets everything with the process. Its
+// Memory is a memory.Store of which single things can be made unreadable. Its
 // methods are safe for concurrent use.
 type Memory struct {
-	mu     sync.Mutex
-	data   *image
-	closed bool
+	store *memory.Store
+
+	mu      sync.Mutex
+	records map[persist.Key]bool // what is damaged
+	changes map[uint64]bool
+	rows    map[rowName]bool
 }
 
+type rowName struct {
+	persist.Key
+	kind, id string
+}
+
+func nameOf(r *persist.Row) rowName { return rowName{r.Key, r.Kind, r.ID} }
+
 // NewMemory returns an empty store.
-func NewMemory() *Memory { return &Memory{data: newImage()} }
+func NewMemory() *Memory { return newMemory(memory.Open(memory.Config{})) }
+
+func newMemory(store *memory.Store) *Memory {
+	return &Memory{store: store, records: map[persist.Key]bool{}, changes: map[uint64]bool{}, rows: map[rowName]bool{}}
+}
 
 // Again returns a store with the same data, open, and closes m: what a file
 // store does when it is opened again.
 func (m *Memory) Again() *Memory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.closed = true
-	return &Memory{data: m.data}
+	_ = m.store.Close() // always nil
+	return m.fork()
 }
 
-// Damage flips a bit of a stored record, so that it cannot be read. It does
-// nothing to an absent one.
+func (m *Memory) fork() *Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := newMemory(m.store.Fork())
+	for k := range m.records {
+		n.records[k] = true
+	}
+	for p := range m.changes {
+		n.changes[p] = true
+	}
+	for r := range m.rows {
+		n.rows[r] = true
+	}
+	return n
+}
+
+// Damage makes a stored record unreadable. It does nothing to an absent one.
 func (m *Memory) Damage(key persist.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.data.damage(key)
+	m.records[key] = true
 }
 
-func (m *image) damage(key persist.Key) {
-	r, ok := m.records.m[path(key)]
-	if !ok {
-		return
-	}
-	r.data = cloneBytes(r.data)
-	r.data[len(r.data)/2] ^= 0x10
-	m.records.put(path(key), r)
-}
-
-// use runs fn on the data while the store is open.
-func (m *Memory) use(ctx context.Context, fn func(*image) error) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%w: nothing was begun: %w", persist.ErrUnavailable, err)
-	}
+// DamageChange makes the change at the position of c unreadable.
+func (m *Memory) DamageChange(c persist.Change) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed {
-		return fmt.Errorf("%w: it was closed", persist.ErrUnavailable)
-	}
-	return fn(m.data)
+	m.changes[c.Position] = true
+}
+
+// DamageRow makes the row of r's kind, key and ID unreadable.
+func (m *Memory) DamageRow(r persist.Row) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rows[nameOf(&r)] = true
 }
 
 // Commit implements persist.PersistenceService.
-func (m *Memory) Commit(ctx context.Context, units []persist.Unit) (o []persist.Outcome, err error) {
-	err = m.use(ctx, func(d *image) error { o = d.commit(units); return nil })
-	return o, err
+func (m *Memory) Commit(ctx context.Context, units []persist.Unit) ([]persist.Outcome, error) {
+	outcomes, err := m.store.Commit(ctx, units)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range outcomes {
+		if outcomes[i].Err == nil {
+			m.written(&units[i])
+		}
+	}
+	return outcomes, err
+}
+
+// written notes that a unit's values are whole.
+func (m *Memory) written(u *persist.Unit) {
+	if u.Delete || u.Record != nil {
+		delete(m.records, u.Key)
+	}
+	for _, op := range u.Rows {
+		delete(m.rows, rowName{u.Key, op.Kind, op.ID})
+	}
+	for r := range m.rows {
+		if u.Delete && r.Key == u.Key {
+			delete(m.rows, r)
+		}
+	}
+}
+
+// Import implements persist.Importer.
+func (m *Memory) Import(ctx context.Context, b persist.Batch) error {
+	if err := m.store.Import(ctx, b); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range b.Records {
+		delete(m.records, r.Key)
+	}
+	for _, c := range b.Changes {
+		delete(m.changes, c.Position)
+	}
+	for i := range b.Rows {
+		delete(m.rows, nameOf(&b.Rows[i]))
+	}
+	return nil
+}
+
+func (m *Memory) damaged(key persist.Key) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.records[key] {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: the test says so", key, snapshot.ErrCorrupt)
 }
 
 // Load implements persist.PersistenceService.
-func (m *Memory) Load(ctx context.Context, key persist.Key) (r snapshot.Record, err error) {
-	err = m.use(ctx, func(d *image) (err error) { r, err = d.load(key); return err })
-	return r, err
+func (m *Memory) Load(ctx context.Context, key persist.Key) (snapshot.Record, error) {
+	r, err := m.store.Load(ctx, key)
+	if err != nil {
+		return r, err
+	}
+	if err := m.damaged(key); err != nil {
+		return snapshot.Record{}, err
+	}
+	return r, nil
 }
 
 // List implements persist.PersistenceService.
-func (m *Memory) List(ctx context.Context, pod string, o persist.ListOptions) (page persist.Page, err error) {
-	err = m.use(ctx, func(d *image) error { page = d.list(pod, o); return nil })
+func (m *Memory) List(ctx context.Context, pod string, o persist.ListOptions) (persist.Page, error) {
+	page, err := m.store.List(ctx, pod, o)
+	for i, item := range page.Items {
+		if err := m.damaged(persist.Key{Pod: pod, Name: item.Name}); err != nil {
+			page.Items[i] = persist.Item{Name: item.Name, Err: err}
+		}
+	}
 	return page, err
 }
 
 // Changes implements persist.PersistenceService.
-func (m *Memory) Changes(ctx context.Context, key persist.Key, life, from uint64, limit int) (c []persist.Change, err error) {
-	err = m.use(ctx, func(d *image) error { c = d.history(key, life, from, limit); return nil })
-	return c, err
+func (m *Memory) Changes(ctx context.Context, key persist.Key, life, from uint64, limit int) ([]persist.Change, error) {
+	changes, err := m.store.Changes(ctx, key, life, from, limit)
+	return m.spoilChanges(changes), err
 }
 
 // Log implements persist.PersistenceService.
-func (m *Memory) Log(ctx context.Context, after uint64, limit int) (c []persist.Change, err error) {
-	err = m.use(ctx, func(d *image) error { c = d.log(after, limit); return nil })
-	return c, err
+func (m *Memory) Log(ctx context.Context, after uint64, limit int) ([]persist.Change, error) {
+	changes, err := m.store.Log(ctx, after, limit)
+	return m.spoilChanges(changes), err
+}
+
+func (m *Memory) spoilChanges(changes []persist.Change) []persist.Change {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, c := range changes {
+		if m.changes[c.Position] {
+			changes[i] = persist.Change{Position: c.Position, Key: c.Key, Life: c.Life, Revision: c.Revision, Event: c.Event,
+				Err: fmt.Errorf("%s: position %d: %w: the test says so", c.Key, c.Position, snapshot.ErrCorrupt)}
+		}
+	}
+	return changes
 }
 
 // Trim implements persist.PersistenceService.
-func (m *Memory) Trim(ctx context.Context, after, through uint64, limit int) (t persist.Trimmed, err error) {
-	err = m.use(ctx, func(d *image) error { t = d.trim(after, through, limit); return nil })
-	return t, err
+func (m *Memory) Trim(ctx context.Context, after, through uint64, limit int) (persist.Trimmed, error) {
+	return m.store.Trim(ctx, after, through, limit)
 }
 
 // Rows implements persist.PersistenceService.
-func (m *Memory) Rows(ctx context.Context, kind string, after *persist.Row, limit int) (r []persist.Row, err error) {
-	err = m.use(ctx, func(d *image) error { r = d.rowsFrom(kind, after, limit); return nil })
-	return r, err
+func (m *Memory) Rows(ctx context.Context, kind string, after *persist.Row, limit int) ([]persist.Row, error) {
+	rows, err := m.store.Rows(ctx, kind, after, limit)
+	return m.spoilRows(rows), err
 }
 
 // RowsOf implements persist.PersistenceService.
-func (m *Memory) RowsOf(ctx context.Context, key persist.Key) (r []persist.Row, err error) {
-	err = m.use(ctx, func(d *image) error { r = d.rowsOf(key); return nil })
-	return r, err
+func (m *Memory) RowsOf(ctx context.Context, key persist.Key) ([]persist.Row, error) {
+	rows, err := m.store.RowsOf(ctx, key)
+	return m.spoilRows(rows), err
+}
+
+func (m *Memory) spoilRows(rows []persist.Row) []persist.Row {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range rows {
+		if r := &rows[i]; m.rows[nameOf(r)] {
+			r.Value, r.Err = nil, fmt.Errorf("%s: row %s %q: %w: the test says so", r.Key, r.Kind, r.ID, snapshot.ErrCorrupt)
+		}
+	}
+	return rows
 }
 
 // Pods implements persist.PersistenceService.
-func (m *Memory) Pods(ctx context.Context) (pods []string, err error) {
-	err = m.use(ctx, func(d *image) error { pods = d.pods(); return nil })
-	return pods, err
-}
+func (m *Memory) Pods(ctx context.Context) ([]string, error) { return m.store.Pods(ctx) }
 
 // Position implements persist.PersistenceService.
-func (m *Memory) Position(ctx context.Context) (p uint64, err error) {
-	err = m.use(ctx, func(d *image) error { p = d.next - 1; return nil })
-	return p, err
-}
+func (m *Memory) Position(ctx context.Context) (uint64, error) { return m.store.Position(ctx) }
 
 // Close implements persist.PersistenceService.
-func (m *Memory) Close() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.closed = true
-	return nil
-}
+func (m *Memory) Close() error { return m.store.Close() }

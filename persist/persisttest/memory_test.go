@@ -1,7 +1,10 @@
 package persisttest_test
 
 import (
+	"io"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"go.uber.org/goleak"
 
@@ -16,11 +19,21 @@ const maxRecord = 16 << 20
 func memoryFixture(*testing.T) persisttest.Fixture {
 	m := persisttest.NewMemory()
 	return persisttest.Fixture{
-		Store:     m,
-		Reopen:    func(*testing.T) persist.PersistenceService { m = m.Again(); return m },
-		Damage:    func(_ *testing.T, k persist.Key) { m.Damage(k) },
-		MaxRecord: maxRecord,
+		Store:  m,
+		Reopen: func(*testing.T) persist.PersistenceService { m = m.Again(); return m },
+		Damage: func(_ *testing.T, k persist.Key) { m.Damage(k) },
+
+		DamageRow:    func(_ *testing.T, r persist.Row) { m.DamageRow(r) },
+		DamageChange: func(_ *testing.T, c persist.Change) { m.DamageChange(c) },
+		Restore:      restore,
+		MaxRecord:    maxRecord,
 	}
+}
+
+func restore(t *testing.T, backup io.Reader) persist.PersistenceService {
+	m, err := persisttest.Restore(ctx, backup)
+	require.NoError(t, err)
+	return m
 }
 
 func TestMemory(t *testing.T) { persisttest.Run(t, memoryFixture) }
@@ -29,10 +42,14 @@ func TestCrashStoreConforms(t *testing.T) {
 	persisttest.Run(t, func(*testing.T) persisttest.Fixture {
 		c := persisttest.NewCrashStore()
 		return persisttest.Fixture{
-			Store:     c,
-			Reopen:    func(*testing.T) persist.PersistenceService { c = c.Crash(1); return c },
-			Damage:    func(_ *testing.T, k persist.Key) { c.Damage(k) },
-			MaxRecord: maxRecord,
+			Store:  c,
+			Reopen: func(*testing.T) persist.PersistenceService { c = c.Crash(1); return c },
+			Damage: func(_ *testing.T, k persist.Key) { c.Damage(k) },
+
+			DamageRow:    func(_ *testing.T, r persist.Row) { c.DamageRow(r) },
+			DamageChange: func(_ *testing.T, r persist.Change) { c.DamageChange(r) },
+			Restore:      restore,
+			MaxRecord:    maxRecord,
 		}
 	})
 }

@@ -9,11 +9,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/persist/memory"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
 
-// runModel compares the store with the image after random commits, trims and
-// reopenings. The image gives lives and positions of its own, so lives are
+// runModel compares the store with a memory.Store after random commits, trims
+// and reopenings. Each gives lives and positions of its own, so lives are
 // translated and positions compared by their order.
 func runModel(t *testing.T, fresh func(t *testing.T) Fixture) {
 	if testing.Short() {
@@ -23,7 +24,7 @@ func runModel(t *testing.T, fresh func(t *testing.T) Fixture) {
 		fix := fresh(t)
 		m := &modelRun{
 			Assertions: require.New(rt), rt: rt, t: t, fix: fix, store: fix.Store,
-			model: newImage(), lives: map[uint64]uint64{}, ctx: context.Background(),
+			model: memory.Open(memory.Config{}), lives: map[uint64]uint64{}, ctx: context.Background(),
 		}
 		defer func() { _ = m.store.Close() }()
 		for _, what := range rapid.SliceOfN(rapid.SampledFrom([]string{"commit", "commit", "commit", "reopen", "trim"}), 1, 20).Draw(rt, "steps") {
@@ -47,7 +48,7 @@ type modelRun struct {
 	ctx   context.Context
 	fix   Fixture
 	store persist.PersistenceService
-	model *image
+	model *memory.Store
 	lives map[uint64]uint64 // the store's life → the model's
 	last  uint64            // the store's last position
 	count int               // makes states differ
@@ -81,7 +82,8 @@ func (m *modelRun) commit(rt *rapid.T) {
 			mine[i].Life = 1 << 60
 		}
 	}
-	want := m.model.commit(mine)
+	want, err := m.model.Commit(m.ctx, mine)
+	m.NoError(err)
 	got, err := m.store.Commit(m.ctx, units)
 	m.NoError(err)
 	m.Len(got, n)
@@ -157,8 +159,11 @@ func (m *modelRun) draw(rt *rapid.T, hoped map[persist.Key]persist.Unit) persist
 	state := fmt.Sprint("state ", m.count)
 	leap := uint64(rapid.IntRange(0, 2).Draw(rt, "leap"))
 	u.Record = record(u.Expect+leap, state)
+	event := rapid.Bool().Draw(rt, "event")
 	for r := u.Expect + 1; r <= u.Expect+leap; r++ {
-		u.Changes = append(u.Changes, change(r, "changed", fmt.Sprint(state, "@", r)))
+		c := change(r, "changed", fmt.Sprint(state, "@", r))
+		c.Event = event
+		u.Changes = append(u.Changes, c)
 	}
 	u.Rows = m.rows(rt)
 	return u
@@ -178,50 +183,97 @@ func (m *modelRun) rows(rt *rapid.T) []persist.RowOp {
 	return ops
 }
 
+// trim trims the same changes on both sides.
 func (m *modelRun) trim(rt *rapid.T) {
 	log, err := m.store.Log(m.ctx, 0, 1000)
 	m.NoError(err)
+	own, err := m.model.Log(m.ctx, 0, 1000)
+	m.NoError(err)
+	m.Len(log, len(own))
 	if len(log) == 0 {
 		return
 	}
 	i := rapid.IntRange(0, len(log)-1).Draw(rt, "through")
+	after, ownAfter := uint64(0), uint64(0)
+	if rapid.Bool().Draw(rt, "behind some") {
+		j := rapid.IntRange(0, i).Draw(rt, "after")
+		after, ownAfter = log[j].Position, own[j].Position
+	}
 	limit := rapid.IntRange(1, 5).Draw(rt, "limit")
-	got, err := m.store.Trim(m.ctx, 0, log[i].Position, limit)
+	got, err := m.store.Trim(m.ctx, after, log[i].Position, limit)
 	m.NoError(err)
-	m.Equal(min(i+1, limit), got.Dropped)
-	m.Equal(got.Dropped, m.model.trim(0, m.model.changes[i].Position, limit).Dropped)
+	want, err := m.model.Trim(m.ctx, ownAfter, own[i].Position, limit)
+	m.NoError(err)
+	m.Equal(want.Dropped, got.Dropped)
+	m.LessOrEqual(got.Through, log[i].Position)
+	m.GreaterOrEqual(got.Through, after)
+	m.Equal(behind(own, want.Through), behind(log, got.Through), "where the next one goes on")
+}
+
+// behind counts the changes behind a position.
+func behind(log []persist.Change, position uint64) (n int) {
+	for _, c := range log {
+		if c.Position > position {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *modelRun) compare(rt *rapid.T) {
 	page := rapid.IntRange(1, 5).Draw(rt, "page")
 	for _, pod := range modelPods {
-		m.Equal(m.model.list(pod, persist.ListOptions{}).Items, m.list(pod, page))
+		want, err := m.model.List(m.ctx, pod, persist.ListOptions{})
+		m.NoError(err)
+		m.Equal(want.Items, m.list(pod, page))
 		for _, name := range modelNames {
-			k := persist.Key{Pod: pod, Name: name}
-			want, werr := m.model.load(k)
-			got, err := m.store.Load(m.ctx, k)
-			if werr != nil {
-				m.ErrorIs(err, persist.ErrNotFound)
-			} else {
-				m.NoError(err)
-				m.Equal(want, m.translated(got))
-			}
-			changes, err := m.store.Changes(m.ctx, k, 0, 0, 1000)
-			m.NoError(err)
-			m.Equal(describeAll(m.model.history(k, 0, 0, 1000)), describeAll(changes))
+			m.compareEntity(persist.Key{Pod: pod, Name: name})
 		}
 	}
+	want, err := m.model.Log(m.ctx, 0, 1000)
+	m.NoError(err)
 	log, err := m.store.Log(m.ctx, 0, 1000)
 	m.NoError(err)
-	m.Equal(describeAll(m.model.log(0, 1000)), describeAll(log))
+	m.Equal(describeAll(want), describeAll(log))
 	last := uint64(0)
 	for _, c := range log {
 		m.Greater(c.Position, last)
 		last = c.Position
 	}
-	for _, kind := range modelKinds {
-		m.Equal(m.model.rowsFrom(kind, nil, 1000), m.rowPages(kind, page))
+	position, err := m.store.Position(m.ctx)
+	m.NoError(err)
+	m.GreaterOrEqual(position, max(last, m.last))
+	for _, kind := range append(modelKinds, "") {
+		want, err := m.model.Rows(m.ctx, kind, nil, 1000)
+		m.NoError(err)
+		m.Equal(want, m.rowPages(kind, page))
 	}
+	pods, err := m.model.Pods(m.ctx)
+	m.NoError(err)
+	got, err := m.store.Pods(m.ctx)
+	m.NoError(err)
+	m.Equal(pods, got)
+}
+
+func (m *modelRun) compareEntity(k persist.Key) {
+	want, werr := m.model.Load(m.ctx, k)
+	got, err := m.store.Load(m.ctx, k)
+	if werr != nil {
+		m.ErrorIs(err, persist.ErrNotFound)
+	} else {
+		m.NoError(err)
+		m.Equal(want, m.translated(got))
+	}
+	wanted, err := m.model.Changes(m.ctx, k, 0, 0, 1000)
+	m.NoError(err)
+	changes, err := m.store.Changes(m.ctx, k, 0, 0, 1000)
+	m.NoError(err)
+	m.Equal(describeAll(wanted), describeAll(changes))
+	wants, err := m.model.RowsOf(m.ctx, k)
+	m.NoError(err)
+	rows, err := m.store.RowsOf(m.ctx, k)
+	m.NoError(err)
+	m.Equal(wants, rows)
 }
 
 func (m *modelRun) translated(r snapshot.Record) snapshot.Record {

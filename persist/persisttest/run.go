@@ -55,10 +55,12 @@ type Fixture struct {
 // Errors are compared by errors.Is. Positions and lives are compared by their
 // order, since stores may leave gaps.
 func Run(t *testing.T, fresh func(t *testing.T) Fixture) {
-	for _, group := range [][]test{creating, continuing, deleting, journal, rows, listing, opening, together} {
+	for _, group := range [][]test{
+		creating, continuing, deleting, journal, trimming, rows, listing, counting, damage, opening, together, importing, backing, compacting,
+	} {
 		for _, test := range group {
 			t.Run(test.name, func(t *testing.T) {
-				s := newSuite(t, fresh(t))
+				s := newSuite(t, fresh)
 				defer s.end()
 				test.run(s)
 			})
@@ -77,12 +79,14 @@ type suite struct {
 	*require.Assertions
 	t     *testing.T
 	ctx   context.Context
+	fresh func(t *testing.T) Fixture
 	fix   Fixture
 	store persist.PersistenceService
 }
 
-func newSuite(t *testing.T, fix Fixture) *suite {
-	return &suite{Assertions: require.New(t), t: t, ctx: context.Background(), fix: fix, store: fix.Store}
+func newSuite(t *testing.T, fresh func(t *testing.T) Fixture) *suite {
+	fix := fresh(t)
+	return &suite{Assertions: require.New(t), t: t, ctx: context.Background(), fresh: fresh, fix: fix, store: fix.Store}
 }
 
 func (s *suite) end() { _ = s.store.Close() }
@@ -92,6 +96,12 @@ func (s *suite) reopen() {
 	s.NoError(s.store.Close())
 	s.store = s.fix.Reopen(s.t)
 }
+
+// How long a condition is waited for, and how often it is looked at.
+const (
+	waitAtMost = 20 * time.Second
+	waitStep   = time.Millisecond
+)
 
 // rooms names an entity.
 func rooms(name string) persist.Key { return persist.Key{Pod: "rooms", Name: name} }
@@ -180,14 +190,24 @@ func (s *suite) log(after uint64, limit int) []persist.Change {
 	s.t.Helper()
 	c, err := s.store.Log(s.ctx, after, limit)
 	s.NoError(err)
-	return c
+	return dataOrNil(c)
 }
 
 func (s *suite) changes(k persist.Key, life, from uint64, limit int) []persist.Change {
 	s.t.Helper()
 	c, err := s.store.Changes(s.ctx, k, life, from, limit)
 	s.NoError(err)
-	return c
+	return dataOrNil(c)
+}
+
+// dataOrNil makes no difference between data that is empty and none.
+func dataOrNil(changes []persist.Change) []persist.Change {
+	for i := range changes {
+		if len(changes[i].Data) == 0 {
+			changes[i].Data = nil
+		}
+	}
+	return changes
 }
 
 func (s *suite) rows(kind string, after *persist.Row, limit int) []persist.Row {
@@ -218,7 +238,7 @@ func (s *suite) names(pod, prefix string, page int) []string {
 
 // describe writes a change without its position, for comparing journals.
 func describe(c persist.Change) string {
-	return fmt.Sprintf("%s %d %s %s %s", c.Key, c.Revision, c.Type, c.Data, c.Time.UTC().Format(time.RFC3339Nano))
+	return fmt.Sprintf("%s %d %s %s %s %t", c.Key, c.Revision, c.Type, c.Data, c.Time.UTC().Format(time.RFC3339Nano), c.Event)
 }
 
 func describeAll(changes []persist.Change) []string {
