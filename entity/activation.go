@@ -2,6 +2,7 @@ package entity
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/persist"
@@ -56,26 +57,32 @@ type activation struct {
 	spec  *Spec
 	model model
 
-	phase    phase
-	reason   error // why the phase is failed or quarantined
-	holds    hold
-	lane     *persist.Lane
-	head     head
-	queue    releaseQueue
-	inFlight int  // units submitted whose outcome has not come
-	viewed   bool // the view shows acknowledged state, also while reading fails
-	poison   error
-	creating *creation
-	barrier  *barrier // runs once nothing is in flight
-	async    flusher
-	self     *actor.Ref
-	asked    *actor.Promise // of the message in progress
+	phase     phase
+	reason    error // why the phase is failed or quarantined
+	holds     hold
+	lane      *persist.Lane
+	head      head
+	queue     releaseQueue
+	inFlight  int  // units submitted whose outcome has not come
+	viewed    bool // the view shows acknowledged state, also while reading fails
+	poison    error
+	creating  *creation
+	barrier   *barrier // runs once nothing is in flight
+	async     flusher
+	mail      mail
+	snapshots snapshots // of an event-sourced entity
+	anew      bool      // the next recovery is from the journal alone
+	owes      bool      // the store has, or may have, messages of it to deliver
+	leaving   bool      // it leaves once what it began for that is durable
+	self      *actor.Ref
+	asked     *actor.Promise // of the message in progress
 }
 
 // Receive handles one user message; it comes only while nothing holds the
 // mailbox.
 func (a *activation) Receive(ctx *actor.Context, msg any) error {
 	a.host.Used()
+	a.leaving = false
 	m, err := a.bind(msg)
 	reply := ctx.Defer()
 	a.asked = reply
@@ -87,8 +94,7 @@ func (a *activation) Receive(ctx *actor.Context, msg any) error {
 		// of the possible ones, and keeps a backlog from outliving its askers.
 		a.refuse(ctx, msg, nil, fmt.Errorf("%s: %w: its asker had given up before its turn", a.key, actor.ErrTimeout))
 	case a.phase == failed && m.op != opPassivate:
-		a.barrier = &barrier{message: m, reply: reply, run: func(ctx *actor.Context) { a.dispatch(ctx, m, reply) }}
-		a.load(ctx)
+		a.reload(ctx, m, reply, func(ctx *actor.Context) { a.dispatch(ctx, m, reply) })
 	default:
 		a.dispatch(ctx, m, reply)
 	}
@@ -104,10 +110,16 @@ func (a *activation) dispatch(ctx *actor.Context, m *Message, reply *actor.Promi
 		a.passivate(ctx, m, reply)
 	case a.phase == failed:
 		a.refuse(ctx, m, reply, a.reason)
-	case m.op == opDelete && a.stuck():
+	case m.op == opRetry:
+		a.retry(ctx, m, reply)
+	case m.deletes() && a.stuck():
 		a.removeStuck(ctx, m, reply)
 	case m.op == opDelete:
+		a.delivered(ctx, m, reply, func(ctx *actor.Context) { a.remove(ctx, m, reply) })
+	case m.op == opDiscard:
 		a.drained(ctx, m, reply, func(ctx *actor.Context) { a.remove(ctx, m, reply) })
+	case m.op == opRebuild:
+		a.rebuild(ctx, m, reply)
 	case a.phase == quarantined:
 		a.refuse(ctx, m, reply, a.reason)
 	case m.op == opTouch:
@@ -150,6 +162,10 @@ func (a *activation) PreRestart(ctx *actor.Context, _ error, _ any) {
 func (a *activation) abandon(ctx *actor.Context) {
 	a.async.last(ctx, a)
 	a.async.cancel()
+	a.mail.outbox.stop()
+	if a.owes || a.mail.outbox.count > 0 {
+		a.host.Owes()
+	}
 	if a.inFlight > 0 {
 		a.host.SetView(nil) // the store alone knows what becomes of it
 	}
@@ -180,6 +196,13 @@ type (
 		enc     []byte
 		missing bool
 		err     error
+		mail    mail
+
+		// Of an event-sourced entity: its snapshot, and whether its record was
+		// made again.
+		snapshotAt uint64
+		snapshotOf time.Time
+		repair     bool
 	}
 	initialised struct {
 		by    *activation
@@ -215,11 +238,26 @@ func (a *activation) ReceiveSystem(ctx *actor.Context, msg any) error {
 		}
 	case flushDue:
 		a.flushDue(ctx, m)
+	case parcelAnswered:
+		a.parcelAnswered(ctx, m)
+	case *lineTimer:
+		a.lineDue(ctx, m)
+	case *tidyTimer:
+		a.tidyDue(ctx, m)
+	case barrierLate:
+		a.barrierLate(ctx, m)
+	case reloadDue:
+		if m.by == a {
+			a.reloadDue(ctx)
+		}
 	case flushHead:
 		if m.by == a {
 			a.flushHead(ctx, m)
 		}
 	case sweepOver:
+		a.leaveIfIdle(ctx)
+	}
+	if a.leaving {
 		a.leaveIfIdle(ctx)
 	}
 	a.leaveIfAbsent(ctx)

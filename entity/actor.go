@@ -30,6 +30,8 @@ type model interface {
 	restore(enc []byte) error
 	// encode returns the canonical encoding of the state.
 	encode() ([]byte, error)
+	// current returns the state, a *S.
+	current() any
 	// handle calls a handler on the state.
 	handle(c *Context, h *handler, msg any) (any, error)
 	// query calls a handler on a copy of the state.
@@ -45,6 +47,8 @@ func NewActor(host Host) actor.Actor {
 }
 
 func (e *EntityActor[S]) adopt(state any) { e.state = state.(*S) }
+
+func (e *EntityActor[S]) current() any { return e.state }
 
 func (e *EntityActor[S]) forget() { e.state = nil }
 

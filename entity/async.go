@@ -36,12 +36,18 @@ type flusher struct {
 	tried    uint64      // the revision of the write that failed
 	removing bool        // a deletion failed, and may have happened all the same
 	pause    time.Duration
+
+	rows    []persist.RowOp // for the next write
+	given   uint64          // rows that were ever to be written
+	written uint64          // of these, how many are durable
 }
 
 // flush is a write in flight.
 type flush struct {
 	of     *snapshot.Record // the flusher's latest when it began
 	record *snapshot.Record // what is written: a copy with its own Reserved
+	rows   []persist.RowOp  // written with it
+	given  uint64           // the flusher's rows up to and with these
 }
 
 // flushTimer tells a due timer from one that was replaced.
@@ -76,18 +82,43 @@ func (f *flusher) clean(a *activation) bool {
 	if !a.spec.Durability.IsAsync() || a.phase != serving || a.head.revision == 0 {
 		return true
 	}
-	return f.latest == nil && f.running == nil && f.reserved <= max(a.head.revision, a.head.floor)
+	return f.latest == nil && f.running == nil && len(f.rows) == 0 && f.reserved <= max(a.head.revision, a.head.floor)
 }
 
 // changed takes a turn's new state. The turn waits only if its revision is
-// beyond what the store has reserved.
-func (f *flusher) changed(ctx *actor.Context, a *activation, e *entry) {
+// beyond what the store has reserved, or it has rows: messages are not sent, and
+// those that came not acknowledged, before they are durable.
+func (f *flusher) changed(ctx *actor.Context, a *activation, e *entry, rows []persist.RowOp) {
 	f.latest, f.what = e.record, e.message.handler.name
-	e.waits = e.revision > f.reserved
+	f.take(a, e, rows)
+	f.plan(ctx, a, e)
+}
+
+// keep takes the rows of a turn that changed nothing else.
+func (f *flusher) keep(ctx *actor.Context, a *activation, e *entry, rows []persist.RowOp) {
+	f.take(a, e, rows)
+	f.plan(ctx, a, e)
+}
+
+func (f *flusher) take(a *activation, e *entry, rows []persist.RowOp) {
+	if len(rows) > 0 {
+		f.rows = append(append(f.rows, rows...), a.mail.outbox.removed()...)
+		f.given += uint64(len(rows))
+		e.rows = f.given
+	}
+	e.waits = f.holds(e)
+}
+
+// holds reports whether an entry must wait for a write.
+func (f *flusher) holds(e *entry) bool {
+	return e.record != nil && e.revision > f.reserved || e.rows > f.written
+}
+
+func (f *flusher) plan(ctx *actor.Context, a *activation, e *entry) {
 	switch {
 	case f.failing != nil:
 		// the retry writes it
-	case e.waits || f.reserved-e.revision < reserveAhead/4:
+	case e.waits || e.record != nil && f.reserved-e.revision < reserveAhead/4:
 		f.start(ctx, a, false)
 	case f.timer == nil && f.running == nil:
 		f.schedule(ctx, a, a.spec.Durability.Interval())
@@ -124,11 +155,12 @@ func (f *flusher) start(ctx *actor.Context, a *activation, clean bool) {
 	} else {
 		r.Reserved += reserveAhead
 	}
-	u := persist.Unit{Key: a.key, Life: a.head.life, Expect: a.head.stored, Record: &r}
+	u := persist.Unit{Key: a.key, Life: a.head.life, Expect: a.head.stored, Record: &r, Rows: f.rows}
 	if f.latest != nil {
-		u.Changes = []persist.Change{a.change(&r, f.what)}
+		u.Changes = []persist.Change{a.stateChange(&r, f.what)}
 	}
-	f.running = &flush{of: f.latest, record: &r}
+	f.running = &flush{of: f.latest, record: &r, rows: f.rows, given: f.given}
+	f.rows = nil
 	a.submit(u, f.running)
 }
 
@@ -144,7 +176,7 @@ func (a *activation) flushDue(ctx *actor.Context, m flushDue) {
 		ctx.System().Go(func() { self.TellSystem(readHead(stopped, a, m.timer, store, key)) })
 		return
 	}
-	if f.latest != nil {
+	if f.latest != nil || len(f.rows) > 0 {
 		f.start(ctx, a, false)
 	}
 }
@@ -178,6 +210,7 @@ func (a *activation) flushed(ctx *actor.Context, w *flush, o persist.Outcome) {
 	f.running = nil
 	if o.Err != nil {
 		f.tried = w.record.Revision
+		f.rows = append(w.rows, f.rows...) // also if they were written: it does no harm
 		f.fail(ctx, a, o.Err)
 		return
 	}
@@ -186,19 +219,22 @@ func (a *activation) flushed(ctx *actor.Context, w *flush, o persist.Outcome) {
 	if w.record.Revision > a.head.floor {
 		a.head.floor = 0
 	}
-	f.reserved = w.record.Reserved
+	f.reserved, f.written = w.record.Reserved, w.given
 	if f.latest == w.of {
 		f.latest = nil
 	}
 	short := false
 	for _, e := range a.queue.entries[a.queue.start:] {
-		e.waits = e.waits && e.revision > f.reserved
+		if e.removes || e.creates {
+			continue
+		}
+		e.waits = e.waits && f.holds(e)
 		short = short || e.waits
 	}
 	switch {
 	case short:
 		f.start(ctx, a, false)
-	case f.latest != nil:
+	case f.latest != nil || len(f.rows) > 0:
 		f.schedule(ctx, a, a.spec.Durability.Interval())
 	}
 }

@@ -3,6 +3,7 @@ package entity
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/persist"
@@ -13,10 +14,18 @@ const deleted = "deleted"
 
 // barrier is a message that waits until nothing is in flight.
 type barrier struct {
-	message *Message
-	reply   *actor.Promise
-	run     func(*actor.Context)
+	message  *Message
+	reply    *actor.Promise
+	run      func(*actor.Context)
+	delivers bool // it waits for the outbox, too
 }
+
+// barrierLate says that a barrier has waited for the outbox long enough.
+type barrierLate struct{ barrier *barrier }
+
+// deliverWait is how long a deletion waits for messages of SendOnce to be
+// delivered.
+const deliverWait = 5 * time.Second
 
 // drained runs f once nothing of the entity is in flight, now or later; until
 // then the mailbox is held.
@@ -29,9 +38,36 @@ func (a *activation) drained(ctx *actor.Context, m *Message, reply *actor.Promis
 	a.barrier = &barrier{message: m, reply: reply, run: f}
 }
 
+// delivered is drained that also waits until the receivers of all messages of
+// SendOnce have had their last word, for a time.
+func (a *activation) delivered(ctx *actor.Context, m *Message, reply *actor.Promise, f func(*actor.Context)) {
+	if a.mail.outbox.count == 0 {
+		a.drained(ctx, m, reply, f)
+		return
+	}
+	a.hold(ctx, holdBarrier)
+	b, self := &barrier{message: m, reply: reply, run: f, delivers: true}, a.self
+	a.barrier = b
+	ctx.System().After(deliverWait, func() { self.TellSystem(barrierLate{b}) })
+}
+
+func (a *activation) barrierLate(ctx *actor.Context, m barrierLate) {
+	b := a.barrier
+	if b != m.barrier || a.mail.outbox.count == 0 {
+		return
+	}
+	a.barrier = nil
+	a.unhold(ctx, holdBarrier)
+	a.refuse(ctx, b.message, b.reply, fmt.Errorf("%s: %w: %d messages that it sent are not delivered yet; try again, or discard them with it",
+		a.key, ErrBusy, a.mail.outbox.count))
+}
+
 func (a *activation) runBarrier(ctx *actor.Context) {
 	b := a.barrier
-	if b == nil || a.queue.len() > 0 || a.inFlight > 0 || a.poison != nil {
+	if b == nil || a.queue.len() > 0 || a.inFlight > 0 || a.poison != nil || a.phase == loading {
+		return
+	}
+	if b.delivers && a.mail.outbox.count > 0 {
 		return
 	}
 	a.barrier = nil
@@ -94,14 +130,29 @@ func (a *activation) removed(ctx *actor.Context) {
 		a.phase, a.reason = serving, nil
 		a.host.Quarantine(nil)
 	}
-	a.head = head{}
+	for _, k := range a.mail.outbox.receivers() { // none is left but by Discard
+		for _, p := range a.mail.outbox.lines[k].parcels {
+			if !p.done {
+				a.refused(ctx, p, fmt.Errorf("%w: %s was deleted before it could deliver it", ErrNotFound, a.key))
+			}
+		}
+	}
+	a.mail.outbox.stop()
+	a.head, a.mail, a.snapshots = head{}, mail{}, snapshots{}
 	a.model.forget()
 	a.async.reset()
 	a.unhold(ctx, holdBarrier)
 }
 
-// passivate makes the entity leave memory once everything is durable.
+// passivate makes the entity leave memory once everything is durable. While
+// messages of SendOnce wait to be delivered it stays, unless everything ends.
 func (a *activation) passivate(ctx *actor.Context, m *Message, reply *actor.Promise) {
+	a.leave(ctx, m, reply, true)
+}
+
+// leave is passivate; save says whether a snapshot is still to be tried, without
+// which an event-sourced entity can do.
+func (a *activation) leave(ctx *actor.Context, m *Message, reply *actor.Promise, save bool) {
 	a.drained(ctx, m, reply, func(ctx *actor.Context) {
 		switch {
 		case !a.async.clean(a):
@@ -110,8 +161,14 @@ func (a *activation) passivate(ctx *actor.Context, m *Message, reply *actor.Prom
 				return
 			}
 			a.async.start(ctx, a, true)
-			a.passivate(ctx, m, reply)
+			a.leave(ctx, m, reply, save)
+		case save && a.snapshots.behind(a):
+			a.saveSnapshot(ctx, nil, nil)
+			a.leave(ctx, m, reply, false)
+		case !a.mail.outbox.idle() && !a.host.Closing():
+			answer(reply, nil, fmt.Errorf("%s: %w: %d messages that it sent are not delivered yet", a.key, ErrBusy, a.mail.outbox.count))
 		case ctx.Retire():
+			a.mail.outbox.stop()
 			answer(reply, nil, nil)
 		default:
 			answer(reply, nil, fmt.Errorf("%s: %w", a.key, ErrBusy))
@@ -127,17 +184,27 @@ func (a *activation) leaveIfAbsent(ctx *actor.Context) {
 	}
 }
 
-// leaveIfIdle retires an activation that nothing waits for; one with changes
-// that are not durable has them flushed and leaves another time.
+// leaveIfIdle retires an activation that nothing waits for; one with something
+// that is to be made durable first leaves as soon as that is.
 func (a *activation) leaveIfIdle(ctx *actor.Context) {
+	a.leaving = false
 	if a.holds != 0 || a.queue.len() > 0 || a.inFlight > 0 || a.creating != nil || ctx.Self().MailboxLen() > 0 {
+		a.leaving = a.inFlight > 0
 		return
 	}
-	if !a.async.clean(a) {
+	if a.owes || !a.mail.outbox.idle() || a.head.revision > 0 && a.host.Stays() {
+		return
+	}
+	switch {
+	case !a.async.clean(a):
 		if a.async.failing == nil {
+			a.leaving = true
 			a.async.start(ctx, a, true)
 		}
-		return
+	case a.snapshots.behind(a):
+		a.leaving = true
+		a.saveSnapshot(ctx, nil, nil)
+	default:
+		ctx.Retire()
 	}
-	ctx.Retire()
 }

@@ -19,7 +19,10 @@ type Context struct {
 	actor   *actor.Context
 	message *Message
 	effects []effect
-	err     error // the first request that could not be taken
+	parcels []*parcel // to be sent once
+	raised  []raised  // events, of an event-sourced entity
+	state   any       // what they are applied to
+	err     error     // the first request that could not be taken
 }
 
 // effect is something to be done once a turn is durable.
@@ -45,6 +48,18 @@ func (c *Context) Now() time.Time { return c.actor.Now() }
 // Logger returns a logger that names the entity.
 func (c *Context) Logger() *slog.Logger {
 	return c.actor.Logger().With("pod", c.a.key.Pod, "entity", c.a.key.Name)
+}
+
+// PausePassivation keeps the entity in memory though it is idle or memory is
+// short, until ResumePassivation or the end of the process.
+func (c *Context) PausePassivation() { c.stays(true) }
+
+// ResumePassivation lets the entity leave memory again.
+func (c *Context) ResumePassivation() { c.stays(false) }
+
+func (c *Context) stays(stay bool) {
+	a := c.a
+	c.effects = append(c.effects, func(*actor.Context, uint64) { a.host.SetStays(stay) })
 }
 
 // Send sends a message to an entity, at most once: it may be lost in a crash

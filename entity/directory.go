@@ -10,6 +10,10 @@ import (
 type Directory interface {
 	// Wrap binds a Go value to a message of a pod, as Spec.Wrap does.
 	Wrap(pod string, v any) (*Message, error)
+	// Encode makes a Go value for a pod's entity into bytes, as Spec.Encode does,
+	// and Decode makes them a message again.
+	Encode(pod string, v any) (what string, body []byte, err error)
+	Decode(pod, what string, body []byte) (*Message, error)
 	// Post puts a message into the mailbox of an entity, which is made active
 	// when it is not. The payload is a *Message, or a Go value that Wrap takes.
 	Post(key persist.Key, m actor.Message) error
@@ -38,8 +42,20 @@ type Host interface {
 	Quarantine(reason error)
 	// Published announces a change that is acknowledged.
 	Published(persist.Change)
+	// Created announces that a life has begun.
+	Created(life uint64)
 	// Used notes that the entity handled a message.
 	Used()
+	// Stays reports whether the entity is to stay in memory though it is idle.
+	Stays() bool
+	// SetStays pauses the passivation of the entity, or resumes it.
+	SetStays(bool)
+	// Closing reports whether the pods are being closed: entities leave memory
+	// though they have messages to deliver.
+	Closing() bool
+	// Owes says that the activation ended with messages of SendOnce to deliver,
+	// or may have: the entity must be woken soon.
+	Owes()
 	// Gone says that the activation has ended and takes no more messages, and
 	// whether units of it may still be at the committer.
 	Gone(unsettled bool)

@@ -45,6 +45,8 @@ type Document struct {
 	Create Creation
 	// Durability is Sync unless set.
 	Durability Durability
+	// Repeats says how long answers to messages with ids are remembered.
+	Repeats Window
 	// Eager recovers every entity when the pod starts.
 	Eager bool
 }
@@ -59,7 +61,7 @@ func (d Document) Spec() (*Spec, error) {
 	}
 	spec := &Spec{
 		Name: d.Name, Kind: KindDocument, Durability: d.Durability, Eager: d.Eager,
-		State: reflect.TypeFor[Object](), codec: snapshot.JSON(),
+		State: reflect.TypeFor[Object](), codec: snapshot.JSON(), repeats: d.Repeats.withDefaults(),
 	}
 	empty := func(context.Context, string) (Object, error) { return Object{}, nil }
 	handlers := Handlers[Object]{

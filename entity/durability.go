@@ -6,6 +6,7 @@ import "time"
 // is Sync.
 type Durability struct {
 	interval time.Duration
+	volatile bool
 }
 
 // Sync acknowledges a change once it is durable.
@@ -19,6 +20,15 @@ func Sync() Durability { return Durability{} }
 func Async(interval time.Duration) Durability {
 	return Durability{interval: max(interval, time.Millisecond)}
 }
+
+// Volatile keeps entities in memory alone: whatever they are ends with the
+// process. They can be used like all others, by other entities and over HTTP,
+// also when they are idle; a message of SendOnce between a volatile entity and
+// another is sent once as long as the process runs.
+func Volatile() Durability { return Durability{volatile: true} }
+
+// IsVolatile reports whether nothing is kept beyond the process.
+func (d Durability) IsVolatile() bool { return d.volatile }
 
 // IsAsync reports whether changes are acknowledged before they are durable.
 func (d Durability) IsAsync() bool { return d.interval > 0 }

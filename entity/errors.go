@@ -29,8 +29,11 @@ var (
 	ErrQuarantined = errors.New("entity is quarantined")
 	// ErrDefinition refuses a Type or a Document at its start.
 	ErrDefinition = errors.New("bad definition")
-	// ErrBusy says that an entity was not passivated since messages wait for it.
+	// ErrBusy says that an entity has something to finish first: messages wait
+	// for it, or it has sent some that are not delivered.
 	ErrBusy = errors.New("entity is busy")
+	// ErrReused refuses a message whose id was used for another message.
+	ErrReused = errors.New("message id was used for another message")
 )
 
 // RejectedError is a handler's "no": the message was understood and refused,

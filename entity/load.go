@@ -18,7 +18,8 @@ const InitTimeout = 30 * time.Second
 func (a *activation) load(ctx *actor.Context) {
 	a.phase = loading
 	a.hold(ctx, holdLoad)
-	committer, spec, key, self := a.host.Committer(), a.spec, a.key, a.self
+	committer, spec, key, self, anew := a.host.Committer(), a.spec, a.key, a.self, a.anew
+	a.anew = false
 	stopped, succeeds := ctx.Context(), a.host.Succeeds()
 	ctx.System().Go(func() {
 		l := loaded{err: errLeft}
@@ -32,22 +33,39 @@ func (a *activation) load(ctx *actor.Context) {
 				return
 			}
 		}
-		l = read(stopped, committer.Service(), spec, key)
+		l = read(stopped, committer.Service(), spec, key, anew)
 	})
 }
 
 // errLeft is the failure of user code that ended its goroutine.
 var errLeft = errors.New("it called runtime.Goexit")
 
-func read(ctx context.Context, store persist.PersistenceService, spec *Spec, key persist.Key) (l loaded) {
-	l.record, l.err = store.Load(ctx, key)
-	if errors.Is(l.err, persist.ErrNotFound) {
+func read(ctx context.Context, store persist.PersistenceService, spec *Spec, key persist.Key, anew bool) (l loaded) {
+	r, err := store.Load(ctx, key)
+	switch {
+	case spec.sourcing != nil:
+		if l = spec.replay(ctx, store, key, r, err, anew); l.err == nil && l.repair {
+			l.err = restoreRecord(ctx, store, key, l.record)
+		}
+	case errors.Is(err, persist.ErrNotFound):
 		return loaded{missing: true}
-	}
-	if l.err == nil {
-		if l.state, l.enc, l.err = spec.decode(&l.record); l.err != nil {
+	case err != nil:
+		return loaded{err: err}
+	default:
+		l.record = r
+		if l.state, l.enc, l.err = spec.decode(&r); l.err != nil {
 			l.err = fmt.Errorf("%s: %w", key, l.err)
 		}
+	}
+	if l.err != nil || l.missing {
+		return l
+	}
+	rows, err := readRows(ctx, store, key)
+	if err == nil {
+		l.mail, err = parseMail(rows)
+	}
+	if err != nil {
+		return loaded{err: err}
 	}
 	return l
 }
@@ -58,6 +76,9 @@ func (a *activation) recovered(ctx *actor.Context, l loaded) {
 	a.model.forget()
 	a.head = head{}
 	a.async.reset()
+	a.owes = a.owes || a.mail.outbox.count > 0
+	a.mail.outbox.stop()
+	a.mail, a.snapshots = mail{}, snapshots{}
 	switch {
 	case l.err != nil && unreadable(l.err):
 		a.phase = quarantined
@@ -70,10 +91,16 @@ func (a *activation) recovered(ctx *actor.Context, l loaded) {
 		// What was acknowledged before stays to be read.
 		a.phase = failed
 		a.reason = l.err
+		a.tryAgain(ctx)
 	default:
 		a.phase = serving
 		a.host.Quarantine(nil)
+		a.owes = false
 		a.begin(l)
+		a.resumeOutbox(ctx)
+		if b := a.barrier; b != nil && b.delivers && a.mail.outbox.count > 0 {
+			a.hold(ctx, holdBarrier)
+		}
 	}
 	a.unhold(ctx, holdLoad|holdPoison|holdFull)
 	a.runBarrier(ctx)
@@ -92,9 +119,30 @@ func (a *activation) begin(l loaded) {
 	r := l.record
 	a.head = head{life: r.Life, revision: r.Revision, floor: r.Reserved, stored: r.Revision, enc: l.enc}
 	a.async.recovered(r.Revision)
+	a.mail, a.snapshots = l.mail, snapshots{l.snapshotAt, l.snapshotOf}
 	a.model.adopt(l.state)
 	r.State, r.Schema = l.enc, a.spec.Version
 	a.host.SetView(&r)
+}
+
+// tryAgain reads an entity again after a while that has messages to deliver.
+func (a *activation) tryAgain(ctx *actor.Context) {
+	if !a.owes {
+		return
+	}
+	self := a.self
+	ctx.System().After(reloadPause, func() { self.TellSystem(reloadDue{by: a}) })
+}
+
+// reloadPause is the wait before an entity that owes messages is read again.
+const reloadPause = time.Second
+
+type reloadDue struct{ by *activation }
+
+func (a *activation) reloadDue(ctx *actor.Context) {
+	if a.phase == failed && a.owes && a.holds&holdLoad == 0 {
+		a.load(ctx)
+	}
 }
 
 // unreadable tells a damaged or too new record from a store that is away. Only

@@ -27,6 +27,8 @@ type Message struct {
 	handler *handler
 	body    any    // the message's value, unless enc is set
 	enc     []byte // its encoding, for types that hold references
+	id      string // see WithID
+	once    *once  // of a message of SendOnce
 }
 
 // operation is what a Message asks for beyond the user's handlers.
@@ -37,11 +39,19 @@ const (
 	opDelete              // end this life
 	opPassivate           // leave memory
 	opTouch               // be recovered
+	opDiscard             // end this life, and whatever it has not delivered
+	opRebuild             // be recovered from the journal alone
+	opRetry               // be recovered anew, if quarantined
 )
 
 // Delete returns a message that deletes the entity: durable before it is
 // answered with an Ack of the deleted revision, ErrNotFound when there is none.
 func Delete(c Condition) *Message { return &Message{op: opDelete, If: c} }
+
+// Discard returns a message that deletes the entity whatever its revision.
+// Messages of SendOnce that it has not delivered, for which Delete would wait,
+// become dead letters.
+func Discard() *Message { return &Message{op: opDiscard} }
 
 // Passivate returns a message that makes the entity leave memory once
 // everything before it is durable. It is answered with nil, or with ErrBusy
@@ -50,6 +60,15 @@ func Passivate() *Message { return &Message{op: opPassivate} }
 
 // Touch returns a message that has the entity recovered and does nothing else.
 func Touch() *Message { return &Message{op: opTouch} }
+
+// Retry returns a message that has a quarantined entity read again, from its
+// journal if it is event-sourced. The answer is nil when it can be read now.
+func Retry() *Message { return &Message{op: opRetry} }
+
+// Rebuild returns a message that has an event-sourced entity recovered from all
+// its events, without its snapshot, and a new snapshot saved. It is answered
+// with an Ack once that is durable.
+func Rebuild() *Message { return &Message{op: opRebuild} }
 
 // Name returns the name of the message's handler, for logs.
 func (m *Message) Name() string {
@@ -60,6 +79,12 @@ func (m *Message) Name() string {
 		return "passivate"
 	case opTouch:
 		return "touch"
+	case opDiscard:
+		return "discard"
+	case opRebuild:
+		return "rebuild"
+	case opRetry:
+		return "retry"
 	default:
 		return m.handler.name
 	}
@@ -68,8 +93,15 @@ func (m *Message) Name() string {
 // Wrap binds a Go value to the handler of its type and takes a copy of what it
 // refers to.
 func (s *Spec) Wrap(v any) (*Message, error) {
-	if m, ok := v.(*Message); ok {
-		return m, nil
+	switch v := v.(type) {
+	case *Message:
+		return v, nil
+	case identified:
+		m, err := s.Wrap(v.v)
+		if err != nil {
+			return nil, err
+		}
+		return m, m.SetID(v.id)
 	}
 	h, ok := s.byType[reflect.TypeOf(v)]
 	if !ok {
@@ -85,6 +117,36 @@ func (s *Spec) Wrap(v any) (*Message, error) {
 	}
 	m.body, m.enc = nil, enc
 	return m, nil
+}
+
+// Encode returns the name of a Go value's handler and the value's encoding, from
+// which Decode makes the message again.
+func (s *Spec) Encode(v any) (what string, body []byte, err error) {
+	switch v.(type) {
+	case *Message, identified:
+		return "", nil, fmt.Errorf("%w: only the type's own Go values can be sent so, without an id or conditions", ErrMalformed)
+	}
+	m, err := s.Wrap(v)
+	if err != nil {
+		return "", nil, err
+	}
+	if m.enc != nil {
+		return m.handler.name, m.enc, nil
+	}
+	if body, err = s.codec.Append(nil, m.body); err != nil {
+		return "", nil, fmt.Errorf("%w: %s %q: %w", ErrMalformed, s.Name, m.handler.name, err)
+	}
+	return m.handler.name, body, nil
+}
+
+// Decode binds what Encode returned to its handler, also if the program has
+// changed since. It fails with ErrUnknownMessage.
+func (s *Spec) Decode(what string, body []byte) (*Message, error) {
+	h, ok := s.handlers[what]
+	if !ok {
+		return nil, fmt.Errorf("%w: pod %s does not know %q", ErrUnknownMessage, s.Name, what)
+	}
+	return &Message{handler: h, enc: body}, nil
 }
 
 // Parse binds a JSON body to the handler of a name. An empty body stands for a
@@ -133,6 +195,8 @@ func (m *Message) value(c snapshot.Codec) (any, error) {
 	}
 	return v.Elem().Interface(), nil
 }
+
+func (m *Message) deletes() bool { return m.op == opDelete || m.op == opDiscard }
 
 // IsPassivate reports whether the message only asks the entity to leave memory.
 func (m *Message) IsPassivate() bool { return m.op == opPassivate }

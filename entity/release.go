@@ -16,6 +16,7 @@ type entry struct {
 	waits    bool // its commit has no outcome yet
 	removes  bool
 	creates  bool
+	silent   bool // it shows nothing: answered with an Ack, if anybody waits
 	reply    *actor.Promise
 	message  *Message
 	value    any // the handler's answer; nil stands for an Ack
@@ -24,7 +25,9 @@ type entry struct {
 	life     uint64 // 0: the life that the commit before it begins
 	revision uint64
 	record   *snapshot.Record // the state after a turn that changed it
-	position uint64           // of its change
+	changes  []persist.Change // of such a turn
+	position uint64           // of the last of them
+	rows     uint64           // the last of its rows, counted by the flusher of an asynchronous entity
 }
 
 // releaseQueue holds the entries of turns that wait, in the order of the turns.
@@ -82,7 +85,9 @@ func (q *releaseQueue) failAll(ctx *actor.Context, a *activation, guilty *entry,
 		if guilty != nil && e != guilty && !shared {
 			err = fmt.Errorf("%s: %w: the change before it failed: %v", a.key, persist.ErrUnavailable, cause)
 		}
-		a.refuse(ctx, e.message, e.reply, err)
+		if e.message != nil {
+			a.refuse(ctx, e.message, e.reply, err)
+		}
 	}
 }
 
@@ -121,6 +126,10 @@ func (a *activation) letOut(ctx *actor.Context, e *entry) {
 	if e.life == 0 {
 		e.life = a.head.life
 	}
+	if e.silent {
+		answer(e.reply, Ack{Life: e.life, Revision: e.revision}, nil)
+		return
+	}
 	switch {
 	case e.removes:
 		a.host.SetView(&snapshot.Record{})
@@ -132,11 +141,14 @@ func (a *activation) letOut(ctx *actor.Context, e *entry) {
 	for _, f := range e.effects {
 		f(ctx, e.life)
 	}
-	if e.record != nil {
-		c := a.change(e.record, e.message.Name())
-		c.Position = e.position
+	if e.creates {
+		a.host.Created(e.life)
+	}
+	for i, c := range e.changes {
+		c.Life, c.Position = e.life, e.position-uint64(len(e.changes)-1-i)
 		a.host.Published(c)
-	} else if e.removes {
+	}
+	if e.removes {
 		a.host.Published(persist.Change{Position: e.position, Key: a.key, Life: e.life, Revision: e.revision, Time: ctx.Now().UTC(), Type: deleted})
 	}
 }
@@ -209,7 +221,7 @@ func (a *activation) unapplied(ctx *actor.Context, e *entry, err error) {
 		a.async.fail(ctx, a, err)
 		return
 	}
-	a.poison = err
+	a.poison, a.leaving = err, false
 	a.hold(ctx, holdPoison)
 	a.unhold(ctx, holdBarrier)
 	a.model.forget()

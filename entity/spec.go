@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
 
@@ -25,6 +26,9 @@ type Spec struct {
 	Durability Durability
 	Version    uint32
 	Eager      bool
+	// Supervisor is the strategy for failures outside handlers; nil is the
+	// pods' own.
+	Supervisor *actor.Strategy
 	State      reflect.Type
 
 	codec    snapshot.Codec
@@ -36,6 +40,8 @@ type Spec struct {
 	byType   map[reflect.Type]*handler
 	names    *regexp.Regexp // nil: every name
 	creation Creation
+	repeats  Window
+	sourcing *sourcing // nil: the record is the truth
 }
 
 // HandlerInfo describes one handler of a Spec.

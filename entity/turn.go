@@ -14,20 +14,41 @@ import (
 
 // turn judges one message against the head and handles it.
 func (a *activation) turn(ctx *actor.Context, m *Message, reply *actor.Promise) {
+	if a.known(ctx, m, reply) {
+		return
+	}
 	if err := a.admit(m); err != nil {
 		a.push(ctx, &entry{reply: reply, message: m, err: err})
 		return
 	}
-	if a.head.revision > 0 {
+	switch {
+	case a.head.revision > 0 || a.spec.sourcing != nil:
 		a.run(ctx, m, reply)
-		return
-	}
-	if a.spec.init != nil {
+	case a.spec.init != nil:
 		a.startInit(ctx, m, reply)
-		return
+	default:
+		a.model.adopt(reflect.New(a.spec.State).Interface())
+		a.run(ctx, m, reply)
 	}
-	a.model.adopt(reflect.New(a.spec.State).Interface())
-	a.run(ctx, m, reply)
+}
+
+// known answers, behind what is in flight, a message that the entity has had
+// before or that has come too early, and reports whether it did.
+func (a *activation) known(ctx *actor.Context, m *Message, reply *actor.Promise) bool {
+	if m.once == nil {
+		return a.repeated(ctx, m, reply)
+	}
+	e := &entry{reply: reply, message: m, life: a.head.life, revision: a.head.revision}
+	switch a.mail.inbox.judge(m.once) {
+	case fresh:
+		return false
+	case early:
+		e.err = fmt.Errorf("%s: %w", a.key, errEarly)
+	case taken:
+		e.silent = true
+	}
+	a.push(ctx, e)
+	return true
 }
 
 // admit says why the message is not for the entity as it is now, or nil.
@@ -47,24 +68,72 @@ func (a *activation) admit(m *Message) error {
 }
 
 // run calls the handler and queues what comes of it. A turn that fails leaves
-// the head as it was and the state to be restored from it.
+// the head as it was and the state to be restored from it; that the message was
+// refused is noted all the same where its sender counts on it.
 func (a *activation) run(ctx *actor.Context, m *Message, reply *actor.Promise) {
 	e := &entry{reply: reply, message: m, revision: a.head.revision, life: a.head.life}
 	c := &Context{a: a, actor: ctx, message: m}
 	a.asked = reply // the handler may leave without returning
 	enc, err := a.compute(c, e)
+	kept, unkept := a.answerOf(ctx, m, e.value, err)
 	a.asked = nil
+	if err == nil {
+		err = unkept
+	}
 	if err != nil {
 		a.model.forget()
-		e.err = a.failure(m.handler.name, err)
+		e.err, e.value = a.failure(m.handler.name, err), nil
+		if a.head.revision > 0 {
+			a.finish(ctx, e, a.noted(m, kept, e))
+		}
 		a.push(ctx, e)
 		return
 	}
 	e.effects = c.effects
-	if m.handler.kind != KindQuery && (a.head.revision == 0 || !bytes.Equal(enc, a.head.enc)) {
-		a.advance(ctx, e, enc)
+	if m.handler.kind != KindQuery {
+		a.change(ctx, c, e, enc, kept)
 	}
 	a.push(ctx, e)
+}
+
+// change has committed what a handler changed and sent.
+func (a *activation) change(ctx *actor.Context, c *Context, e *entry, enc []byte, kept *remembered) {
+	changed := len(c.raised) > 0
+	if a.spec.sourcing == nil {
+		changed = a.head.revision == 0 || !bytes.Equal(enc, a.head.enc)
+	}
+	if !changed && a.head.revision == 0 {
+		return // a command that raised no event, of an entity that is not there
+	}
+	rows := a.mail.outbox.add(c.parcels)
+	if !changed {
+		a.finish(ctx, e, append(rows, a.noted(e.message, kept, e)...))
+		return
+	}
+	a.advance(ctx, c, e, enc)
+	rows = append(rows, a.noted(e.message, kept, e)...)
+	a.commit(ctx, c, e, rows)
+}
+
+// noted returns the rows that say what became of a message.
+func (a *activation) noted(m *Message, kept *remembered, e *entry) []persist.RowOp {
+	var rows []persist.RowOp
+	if m.once != nil {
+		rows = append(rows, a.mail.inbox.take(m.once))
+	}
+	if kept != nil {
+		kept.Revision, kept.Created = e.revision, e.creates
+		rows = append(rows, a.remember(kept)...)
+	}
+	return rows
+}
+
+// finish has a turn's rows committed, if it has any, when its state has not
+// changed.
+func (a *activation) finish(ctx *actor.Context, e *entry, rows []persist.RowOp) {
+	if len(rows) > 0 {
+		a.keep(ctx, e, append(rows, a.mail.outbox.removed()...))
+	}
 }
 
 // compute calls the handler and encodes what comes of it, and turns a panic of
@@ -79,11 +148,17 @@ func (a *activation) compute(c *Context, e *entry) (enc []byte, err error) {
 	if err == nil {
 		err = c.err
 	}
+	if err == nil && len(c.parcels) > 0 && a.spec.sourcing != nil && a.head.revision == 0 && len(c.raised) == 0 {
+		err = errors.New("it sends once without an event that creates the entity")
+	}
 	if err == nil {
 		e.value, err = a.detach(c.message.handler, v)
 	}
 	if err != nil || c.message.handler.kind == KindQuery {
 		return nil, err
+	}
+	if a.spec.sourcing != nil && len(c.raised) == 0 {
+		return a.head.enc, nil
 	}
 	if enc, err = a.model.encode(); err != nil {
 		return nil, fmt.Errorf("the state cannot be encoded: %w", err)
@@ -103,6 +178,9 @@ func (a *activation) invoke(c *Context) (any, error) {
 	}
 	if m.handler.kind == KindQuery {
 		return a.model.query(c, m.handler, msg, a.head.enc)
+	}
+	if a.spec.sourcing != nil {
+		return a.decide(c, m.handler, msg)
 	}
 	if a.head.revision > 0 {
 		if err := a.model.restore(a.head.enc); err != nil {
@@ -163,35 +241,70 @@ type tooLarge struct{ size, most int }
 
 func (t *tooLarge) Error() string { return fmt.Sprintf("state of %d bytes", t.size) }
 
-// advance makes the turn's state the head and has it committed.
-func (a *activation) advance(ctx *actor.Context, e *entry, enc []byte) {
+// advance makes the turn's state the head.
+func (a *activation) advance(ctx *actor.Context, c *Context, e *entry, enc []byte) {
 	e.creates = a.head.revision == 0
-	a.head.revision = max(a.head.revision, a.head.floor) + 1
+	a.head.revision = max(a.head.revision, a.head.floor) + uint64(max(1, len(c.raised)))
 	a.head.enc = enc
 	e.revision = a.head.revision
 	e.record = &snapshot.Record{
 		Life: a.head.life, Revision: e.revision, Reserved: e.revision, Changed: ctx.Now().UTC(),
 		Schema: a.spec.Version, Codec: a.spec.codec.Name(), State: enc,
 	}
+	e.changes = a.changes(c, e)
+}
+
+// commit has the head committed with the turn's rows.
+func (a *activation) commit(ctx *actor.Context, c *Context, e *entry, rows []persist.RowOp) {
 	if a.spec.Durability.IsAsync() && !e.creates {
-		a.async.changed(ctx, a, e)
+		a.async.changed(ctx, a, e, rows)
 		return
 	}
 	if a.spec.Durability.IsAsync() {
 		e.record.Reserved = e.revision + reserveAhead
 		a.async.reserved = e.record.Reserved // holds once this commit does, and so does all behind it
 	}
+	record := e.record
+	if a.spec.sourcing != nil {
+		record = a.sourcedRecord(e)
+		if a.snapshots.due(a, ctx.Now()) {
+			rows = append(rows, a.snapshots.save(a, ctx.Now()))
+		}
+	}
 	e.waits = true
 	a.submit(persist.Unit{
-		Key: a.key, Life: a.head.life, Expect: a.head.stored, Record: e.record,
-		Changes: []persist.Change{a.change(e.record, e.message.handler.name)},
+		Key: a.key, Life: a.head.life, Expect: a.head.stored, Record: record,
+		Changes: e.changes, Rows: append(rows, a.mail.outbox.removed()...),
 	}, e)
 	a.head.stored = e.revision
 	a.head.floor = 0
 }
 
-// change is the journal's line for a record.
-func (a *activation) change(r *snapshot.Record, what string) persist.Change {
+// sourcedRecord is what the store keeps as the record of an event-sourced
+// entity: which event is the last one. Its state is in the journal.
+func (a *activation) sourcedRecord(e *entry) *snapshot.Record {
+	r := *e.record
+	r.State = nil
+	return &r
+}
+
+// changes are the journal's lines for a turn.
+func (a *activation) changes(c *Context, e *entry) []persist.Change {
+	if a.spec.sourcing == nil {
+		return []persist.Change{a.stateChange(e.record, e.message.handler.name)}
+	}
+	out := make([]persist.Change, len(c.raised))
+	for i, r := range c.raised {
+		out[i] = persist.Change{
+			Key: a.key, Life: e.record.Life, Revision: e.revision - uint64(len(c.raised)-1-i), Time: e.record.Changed,
+			Type: r.event.name, Schema: r.event.version, Codec: e.record.Codec, Data: r.data, Event: true,
+		}
+	}
+	return out
+}
+
+// stateChange is the journal's line for a record.
+func (a *activation) stateChange(r *snapshot.Record, what string) persist.Change {
 	return persist.Change{
 		Key: a.key, Life: r.Life, Revision: r.Revision, Time: r.Changed, Type: what,
 		Schema: r.Schema, Codec: r.Codec, Data: r.State,

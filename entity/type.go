@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
 
@@ -31,9 +32,14 @@ type Type[S any] struct {
 	Version uint32
 	// Upgrades carry states of older versions forward.
 	Upgrades snapshot.Upgrades
+	// Repeats says how long answers to messages with ids are remembered.
+	Repeats Window
 	// Eager recovers every entity when the pod starts and keeps it active.
 	// Otherwise entities are recovered by their first message.
 	Eager bool
+	// Supervisor is the strategy for failures of the pod's actors outside
+	// handlers, whose failures harm nobody; nil restarts without a budget.
+	Supervisor *actor.Strategy
 }
 
 // Creation is the policy by which messages create entities.
@@ -64,10 +70,11 @@ func (t Type[S]) state() (zero S) { return zero }
 // Spec checks and compiles the type.
 func (t Type[S]) Spec() (*Spec, error) {
 	spec := &Spec{
-		Name: t.Name, Kind: KindTyped, Durability: t.Durability, Version: t.Version, Eager: t.Eager,
+		Name: t.Name, Kind: KindTyped, Durability: t.Durability, Version: t.Version, Eager: t.Eager, Supervisor: t.Supervisor,
 		State:    reflect.TypeFor[S](),
 		codec:    snapshot.Msgpack(),
 		upgrades: t.Upgrades,
+		repeats:  t.Repeats.withDefaults(),
 	}
 	return compile(spec, t.Init, t.Handlers, t.Create)
 }

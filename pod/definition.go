@@ -21,7 +21,8 @@ const definitions = "$pods"
 type Definition struct {
 	// Type is "document", or "typed" for types that a program defines.
 	Type string `json:"type"`
-	// Durability is "sync", or "async:" and an interval such as "async:500ms".
+	// Durability is "sync", "async:" and an interval such as "async:500ms", or
+	// "volatile".
 	Durability string `json:"durability"`
 	// Create says which messages create entities, of what name.
 	Create CreateDefinition `json:"create"`
@@ -46,8 +47,15 @@ type stored struct {
 // unreadable is the Type of a pod whose stored definition cannot be read.
 const unreadable = "unreadable"
 
+// volatileText is the durability of pods whose entities are kept in memory
+// alone.
+const volatileText = "volatile"
+
 func durabilityText(d entity.Durability) string {
-	if d.IsAsync() {
+	switch {
+	case d.IsVolatile():
+		return volatileText
+	case d.IsAsync():
 		return "async:" + d.Interval().String()
 	}
 	return "sync"
@@ -57,12 +65,15 @@ func parseDurability(s string) (entity.Durability, error) {
 	if s == "" || s == "sync" {
 		return entity.Sync(), nil
 	}
+	if s == volatileText {
+		return entity.Volatile(), nil
+	}
 	if len(s) > 6 && s[:6] == "async:" {
 		if d, err := time.ParseDuration(s[6:]); err == nil && d >= time.Millisecond && d <= time.Hour {
 			return entity.Async(d), nil
 		}
 	}
-	return entity.Durability{}, fmt.Errorf("%w: durability is sync, or async:<interval> with an interval of a millisecond to an hour such as async:500ms, not %q", entity.ErrDefinition, s)
+	return entity.Durability{}, fmt.Errorf("%w: durability is sync, volatile, or async:<interval> with an interval of a millisecond to an hour such as async:500ms, not %q", entity.ErrDefinition, s)
 }
 
 // spec compiles the definition of a document pod.
@@ -118,10 +129,17 @@ func (p *Pods) Start(ctx context.Context, d entity.Definition) (*Pod, error) {
 	if spec.Kind == entity.KindTyped && pod.spec.Load() != nil {
 		return nil, fmt.Errorf("%w: the type %s is started already", ErrExists, spec.Name)
 	}
+	if err := pod.sameStore(spec); err != nil {
+		return nil, err
+	}
+	if err := pod.superviseBy(ctx, spec); err != nil {
+		return nil, err
+	}
 	if err := p.redefine(ctx, pod, spec); err != nil {
 		return nil, err
 	}
 	pod.recoverEagerly()
+	pod.resumeOutboxes()
 	return pod, nil
 }
 
@@ -146,6 +164,9 @@ func (p *Pods) Declare(ctx context.Context, name string, def Definition) (pod *P
 	}
 	if def := pod.def.Load(); def.damaged == nil && def.Type != entity.KindDocument {
 		return nil, false, false, fmt.Errorf("%w: %s is a typed pod", ErrExists, name)
+	}
+	if err := pod.sameStore(spec); err != nil {
+		return nil, false, false, err
 	}
 	before := pod.def.Load().record.Revision
 	err = p.redefine(ctx, pod, spec)

@@ -62,7 +62,7 @@ func (p *Pods) remove(ctx context.Context, pod *Pod, half bool) error {
 
 // empty returns an error wrapping ErrNotEmpty when the pod has entities.
 func (p *Pod) empty(ctx context.Context) error {
-	page, err := p.pods.store().List(ctx, p.name, persist.ListOptions{Limit: 1})
+	page, err := p.store().List(ctx, p.name, persist.ListOptions{Limit: 1})
 	if err == nil && len(page.Items) > 0 {
 		err = fmt.Errorf("%w: it has entities, such as %q; cascade deletes them", ErrNotEmpty, page.Items[0].Name)
 	}
@@ -79,7 +79,7 @@ func (p *Pod) clear(ctx context.Context, cascade bool) error {
 	}
 	for {
 		live := p.resident(func(s *slot) bool { return !s.ref.Stopped() })
-		page, err := p.pods.store().List(ctx, p.name, persist.ListOptions{})
+		page, err := p.store().List(ctx, p.name, persist.ListOptions{})
 		switch {
 		case err != nil:
 			return err
@@ -104,7 +104,7 @@ func (p *Pod) deleteAll(ctx context.Context, items []persist.Item) error {
 	replies := make([]*actor.Promise, 0, len(items))
 	for _, i := range items {
 		reply := p.pods.sys.NewPromise()
-		if err := p.deliver(i.Name, actor.Message{Payload: entity.Delete(entity.Condition{}), Reply: reply}, true); err != nil {
+		if err := p.deliver(i.Name, actor.Message{Payload: entity.Discard(), Reply: reply}, true); err != nil {
 			reply.Fail(err)
 		}
 		replies = append(replies, reply)

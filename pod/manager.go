@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -39,7 +40,8 @@ func (m *PodManagerActor) PostStop(*actor.Context) {
 	}
 }
 
-// Receive handles CreateChild.
+// Receive handles CreateChild, and actor.Subscribe and actor.Unsubscribe of
+// actors that want to hear of CreatedChild.
 func (m *PodManagerActor) Receive(ctx *actor.Context, msg any) error {
 	switch msg := msg.(type) {
 	case CreateChild:
@@ -51,6 +53,12 @@ func (m *PodManagerActor) Receive(ctx *actor.Context, msg any) error {
 			}
 			m.pod.pods.undeliverable(m.pod.name+"/"+msg.Name, actor.Message{Payload: msg.Message, Sender: sender}, err)
 		}
+	case actor.Subscribe:
+		m.pod.subscribe(cmp.Or(msg.Ref, ctx.Sender()), true)
+		ctx.Respond(nil)
+	case actor.Unsubscribe:
+		m.pod.subscribe(cmp.Or(msg.Ref, ctx.Sender()), false)
+		ctx.Respond(nil)
 	case sweepNow:
 		m.pod.sweepIdle()
 	default:
@@ -62,10 +70,12 @@ func (m *PodManagerActor) Receive(ctx *actor.Context, msg any) error {
 // sweepIdle sends out the entities that handled nothing since the last sweep,
 // as a clock's hand does: no entity keeps a timer or reads the time.
 func (p *Pod) sweepIdle() {
-	if spec := p.spec.Load(); spec != nil && spec.Eager {
+	since := p.swept
+	p.swept = p.pods.residents.uses.Load()
+	if !p.lets() {
 		return
 	}
-	for _, s := range p.resident(func(s *slot) bool { return !s.used.Swap(false) }) {
+	for _, s := range p.resident(func(s *slot) bool { return s.used.Load() <= since && !s.Stays() }) {
 		s.ref.TellSystem(entity.Sweep())
 	}
 }

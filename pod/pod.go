@@ -19,10 +19,13 @@ import (
 // Pod is a named collection of entities of one type, without the Go type of
 // their state. It is safe for concurrent use.
 type Pod struct {
-	pods    *Pods
-	name    string
-	manager *actor.Ref
-	slots   slots
+	pods      *Pods
+	name      string
+	committer *persist.Committer
+	manager   *actor.Ref
+	slots     slots
+	pinned    pins
+	swept     uint64 // the count of uses at the last sweep; the manager's alone
 
 	def  atomic.Pointer[stored]
 	spec atomic.Pointer[entity.Spec] // nil: the type is not part of this program
@@ -32,7 +35,7 @@ type Pod struct {
 }
 
 func newPod(p *Pods, d stored, spec *entity.Spec) *Pod {
-	pod := &Pod{pods: p, name: d.name}
+	pod := &Pod{pods: p, name: d.name, committer: p.committerOf(d.Definition)}
 	pod.slots.init()
 	pod.def.Store(&d)
 	if spec != nil {
@@ -41,23 +44,51 @@ func newPod(p *Pods, d stored, spec *entity.Spec) *Pod {
 	return pod
 }
 
-// start spawns the pod's manager and, for an eager pod, begins the recovery.
+// start spawns the pod's manager and begins what is to be done in the
+// background.
 func (p *Pod) start() error {
+	if err := p.spawnManager(p.spec.Load()); err != nil {
+		return err
+	}
+	if err := p.def.Load().damaged; err != nil {
+		p.quarantine("", fmt.Errorf("%w: the pod's definition cannot be read; declare the pod again: %w", entity.ErrQuarantined, err))
+	}
+	p.recoverEagerly()
+	p.resumeOutboxes()
+	return nil
+}
+
+func (p *Pod) spawnManager(spec *entity.Spec) error {
+	// By default an entity that keeps failing outside its handlers harms itself
+	// alone.
+	strategy := &actor.Strategy{MaxRestarts: -1}
+	if spec != nil && spec.Supervisor != nil {
+		strategy = spec.Supervisor
+	}
 	manager, err := p.pods.root.Spawn(p.name, actor.Props{
-		New:      func() actor.Actor { return &PodManagerActor{pod: p} },
-		OnAbsent: p.claim,
-		// An entity that keeps failing outside its handlers harms itself alone.
-		Supervisor: &actor.Strategy{MaxRestarts: -1},
+		New:            func() actor.Actor { return &PodManagerActor{pod: p} },
+		OnAbsent:       p.claim,
+		Supervisor:     strategy,
+		IgnoreChildren: true, // entities come and go by passivation
 	})
 	if err != nil {
 		return fmt.Errorf("start pod %s: %w", p.name, err)
 	}
 	p.manager = manager
-	if err := p.def.Load().damaged; err != nil {
-		p.quarantine("", fmt.Errorf("%w: the pod's definition cannot be read; declare the pod again: %w", entity.ErrQuarantined, err))
-	}
-	p.recoverEagerly()
 	return nil
+}
+
+// superviseBy gives a pod whose type was unknown so far, and which so has nobody
+// in memory, a manager with the type's strategy.
+func (p *Pod) superviseBy(ctx context.Context, spec *entity.Spec) error {
+	if p.spec.Load() != nil || spec.Supervisor == nil {
+		return nil
+	}
+	p.manager.Stop()
+	if err := p.pods.sys.AwaitStop(ctx, p.manager); err != nil {
+		return fmt.Errorf("start pod %s: %w", p.name, err)
+	}
+	return p.spawnManager(spec)
 }
 
 // Name returns the pod's name.
@@ -66,6 +97,8 @@ func (p *Pod) Name() string { return p.name }
 // Spec returns what the pod's entities are made of; nil when their type is not
 // part of this program and the pod is read-only.
 func (p *Pod) Spec() *entity.Spec { return p.spec.Load() }
+
+func (p *Pod) store() persist.PersistenceService { return p.committer.Service() }
 
 // writable returns the spec, or why the pod takes no messages.
 func (p *Pod) writable() (*entity.Spec, error) {
@@ -91,6 +124,14 @@ func (p *Pod) System() *actor.System { return p.pods.sys }
 
 // Wrap binds a Go value to the message of its type in a pod.
 func (p *Pod) Wrap(pod string, v any) (*entity.Message, error) { return p.pods.Wrap(pod, v) }
+
+// Encode makes a Go value for an entity of a pod into bytes.
+func (p *Pod) Encode(pod string, v any) (string, []byte, error) { return p.pods.Encode(pod, v) }
+
+// Decode makes what Encode returned a message again.
+func (p *Pod) Decode(pod, what string, body []byte) (*entity.Message, error) {
+	return p.pods.Decode(pod, what, body)
+}
 
 // Post puts a message into an entity's mailbox and returns at once. The payload
 // is an *entity.Message, or a Go value of one of the pod's messages. It fails,

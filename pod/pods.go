@@ -21,6 +21,11 @@ type Config struct {
 	// message, at least; it leaves within twice that. 0 means 10 minutes,
 	// negative never.
 	IdleAfter time.Duration
+	// MaxActive is how many entities of all pods may be in memory. When there
+	// are more, those that have not been used for the longest time leave it; busy
+	// ones, those of eager pods and those whose passivation is paused stay, so the
+	// bound may be passed. 0 means 100,000, negative no bound.
+	MaxActive int
 	// Mailbox is how many messages an entity's mailbox holds before senders
 	// get actor.ErrMailboxFull. 0 means 1,024.
 	Mailbox int
@@ -38,6 +43,9 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.IdleAfter == 0 {
 		c.IdleAfter = 10 * time.Minute
+	}
+	if c.MaxActive == 0 {
+		c.MaxActive = 100_000
 	}
 	if c.Mailbox <= 0 {
 		c.Mailbox = 1024
@@ -63,10 +71,13 @@ type Pods struct {
 	endWork   context.CancelFunc
 	changing  gate // serialises changes of definitions
 	ending    gate // serialises Close
+	residents residents
+	volatile  volatileStore
 
 	mu       sync.RWMutex
 	pods     map[string]*Pod
 	watchers []*watcher
+	creation []*creationWatcher
 	closing  atomic.Bool
 }
 
@@ -80,10 +91,12 @@ func Open(sys *actor.System, store persist.PersistenceService, cfg Config) (*Pod
 		sys: sys, committer: persist.NewCommitter(sys, store, cfg.Committer), cfg: cfg.withDefaults(),
 		pods: make(map[string]*Pod),
 	}
+	p.residents.init(p.cfg.MaxActive)
 	p.work, p.endWork = context.WithCancel(context.Background())
 	// A restart of a pod's manager would stop all its entities.
 	props := actor.PropsFunc(func(*actor.Context, any) error { return nil })
 	props.Supervisor = &actor.Strategy{Decide: func(error) actor.Directive { return actor.Resume }}
+	props.IgnoreChildren = true
 	root, err := sys.Spawn("pods", props)
 	if err != nil {
 		return nil, fmt.Errorf("open the pods: %w", err)
@@ -170,15 +183,38 @@ func (p *Pods) store() persist.PersistenceService { return p.committer.Service()
 
 // Wrap binds a Go value to the message of its type in a pod.
 func (p *Pods) Wrap(pod string, v any) (*entity.Message, error) {
-	to, err := p.Pod(pod)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := to.writable()
+	spec, err := p.writableSpec(pod)
 	if err != nil {
 		return nil, err
 	}
 	return spec.Wrap(v)
+}
+
+// Encode makes a Go value for an entity of a pod into bytes, from which Decode
+// makes the message again, also after a restart.
+func (p *Pods) Encode(pod string, v any) (what string, body []byte, err error) {
+	spec, err := p.writableSpec(pod)
+	if err != nil {
+		return "", nil, err
+	}
+	return spec.Encode(v)
+}
+
+// Decode makes what Encode returned a message again.
+func (p *Pods) Decode(pod, what string, body []byte) (*entity.Message, error) {
+	spec, err := p.writableSpec(pod)
+	if err != nil {
+		return nil, err
+	}
+	return spec.Decode(what, body)
+}
+
+func (p *Pods) writableSpec(pod string) (*entity.Spec, error) {
+	to, err := p.Pod(pod)
+	if err != nil {
+		return nil, err
+	}
+	return to.writable()
 }
 
 // Post puts a message into an entity's mailbox, also while the pods are being
@@ -241,6 +277,9 @@ func (p *Pods) Close(ctx context.Context) error {
 	p.endWork()
 	errs := []error{p.emptyMemory(ctx)}
 	if err := p.committer.Close(ctx); err != nil {
+		errs = append(errs, err)
+	}
+	if err := p.volatile.close(ctx); err != nil {
 		errs = append(errs, err)
 	}
 	p.root.Stop()

@@ -25,7 +25,7 @@ func (p *Pod) recoverEagerly() {
 
 func (p *Pod) recoverAll(ctx context.Context) error {
 	for after := ""; !p.pods.closing.Load(); {
-		page, err := p.pods.store().List(ctx, p.name, persist.ListOptions{After: after, Limit: p.pods.cfg.RecoverAtOnce})
+		page, err := p.store().List(ctx, p.name, persist.ListOptions{After: after, Limit: p.pods.cfg.RecoverAtOnce})
 		items := page.Items
 		if err != nil || len(items) == 0 {
 			return err

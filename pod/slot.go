@@ -24,7 +24,8 @@ type slot struct {
 	spec *entity.Spec
 	ref  *actor.Ref
 	view atomic.Pointer[snapshot.Record] // nil: read the store
-	used atomic.Bool                     // a message was handled since the last sweep
+	used atomic.Uint64                   // when it handled its last message, by the pods' count of uses
+	stay atomic.Bool                     // its passivation is paused
 
 	// An earlier activation of the name may have units at the committer: the
 	// slot follows on one, or its actor was restarted.
@@ -40,16 +41,20 @@ func (s *slot) SetView(r *snapshot.Record) { s.view.Store(r) }
 func (s *slot) Quarantine(reason error)    { s.pod.quarantine(s.name, reason) }
 func (s *slot) Published(c persist.Change) { s.published(c) }
 
-// Used writes only once between two sweeps.
-func (s *slot) Used() {
-	if !s.used.Load() {
-		s.used.Store(true)
-	}
+func (s *slot) Committer() *persist.Committer { return s.pod.committer }
+func (s *slot) Created(life uint64) {
+	s.pod.created(CreatedChild{Pod: s.pod.name, Name: s.name, Life: life})
 }
+func (s *slot) Closing() bool      { return s.closing.Load() }
+func (s *slot) Used()              { s.used.Store(s.residents.use()) }
+func (s *slot) Stays() bool        { return s.stay.Load() }
+func (s *slot) SetStays(stay bool) { s.pod.setStays(s.name, stay) }
+func (s *slot) Owes()              { s.pod.wakeSoon(s.name) }
 
 // Gone frees the name. A slot that leaves units behind keeps its place, so that
 // the next one of the name knows.
 func (s *slot) Gone(unsettled bool) {
+	s.residents.left()
 	if !unsettled {
 		s.pod.slots.remove(s)
 	}
@@ -134,6 +139,8 @@ func (t *slots) all(want func(*slot) bool) []*slot {
 func (p *Pod) spawn(name string, spec *entity.Spec, succeeds bool) (*slot, error) {
 	s := &slot{Pods: p.pods, pod: p, name: name, spec: spec}
 	s.succeeds.Store(succeeds)
+	s.stay.Store(p.pinned.has(name))
+	s.Used()
 	ref, created, err := p.manager.EnsureChild(name, func() actor.Props {
 		return actor.Props{
 			New:     func() actor.Actor { return entity.NewActor(s) },
@@ -151,5 +158,6 @@ func (p *Pod) spawn(name string, spec *entity.Spec, succeeds bool) (*slot, error
 		return nil, fmt.Errorf("pod %s: %q is taken by an actor that is no entity", p.name, name)
 	}
 	s.ref = ref
+	p.pods.residents.came(p.pods)
 	return s, nil
 }

@@ -46,7 +46,7 @@ func (p *Pod) Get(ctx context.Context, name string) (View, error) {
 	if r := p.acknowledged(name); r != nil {
 		return p.view(name, r)
 	}
-	r, err := p.pods.store().Load(ctx, persist.Key{Pod: p.name, Name: name})
+	r, err := p.load(ctx, name)
 	if r := p.acknowledged(name); r != nil {
 		// The entity came into memory meanwhile. The store may be ahead of what
 		// is acknowledged, and a later read of the view must not go back.
@@ -58,7 +58,28 @@ func (p *Pod) Get(ctx context.Context, name string) (View, error) {
 	case err != nil:
 		return View{}, p.unreadable(name, err)
 	}
-	return p.storedView(name, r)
+	p.readable(name)
+	return p.view(name, &r)
+}
+
+// load reads an entity from the store, as the pod's type sees it now.
+func (p *Pod) load(ctx context.Context, name string) (snapshot.Record, error) {
+	key := persist.Key{Pod: p.name, Name: name}
+	r, err := p.store().Load(ctx, key)
+	return p.complete(ctx, key, r, err)
+}
+
+// complete makes what the store gave for a key a record of the pod's type as it
+// is now. It may have been written by an earlier version of the type.
+func (p *Pod) complete(ctx context.Context, key persist.Key, r snapshot.Record, err error) (snapshot.Record, error) {
+	spec := p.spec.Load()
+	if spec == nil {
+		return r, err
+	}
+	if r, err = spec.Complete(ctx, p.store(), key, r, err); err != nil && !errors.Is(err, persist.ErrNotFound) {
+		err = fmt.Errorf("%s: %w", key, err)
+	}
+	return r, err
 }
 
 // acknowledged returns the view of a resident entity, nil if there is none.
@@ -75,20 +96,6 @@ func (p *Pod) view(name string, r *snapshot.Record) (View, error) {
 		return View{}, fmt.Errorf("%w: %s/%s", entity.ErrNotFound, p.name, name)
 	}
 	return View{Pod: p.name, Name: name, Life: r.Life, Revision: r.Revision, Changed: r.Changed, record: *r, spec: p.spec.Load()}, nil
-}
-
-// storedView is the view of a record that may have been written by an earlier
-// version of the type.
-func (p *Pod) storedView(name string, r snapshot.Record) (View, error) {
-	if spec := p.spec.Load(); spec != nil {
-		modern, err := spec.Modern(r)
-		if err != nil {
-			return View{}, p.unreadable(name, fmt.Errorf("%s/%s: %w", p.name, name, err))
-		}
-		r = modern
-	}
-	p.readable(name)
-	return p.view(name, &r)
 }
 
 // unreadable lists the entity as quarantined if its record is to blame.
@@ -117,7 +124,7 @@ type Page struct {
 // List returns a page of the pod's entities as they are acknowledged; large
 // states make it end early. It wakes nobody and never blocks writers.
 func (p *Pod) List(ctx context.Context, o persist.ListOptions) (Page, error) {
-	stored, err := p.pods.store().List(ctx, p.name, o)
+	stored, err := p.store().List(ctx, p.name, o)
 	if err != nil {
 		return Page{}, fmt.Errorf("list pod %s: %w", p.name, err)
 	}
@@ -126,7 +133,7 @@ func (p *Pod) List(ctx context.Context, o persist.ListOptions) (Page, error) {
 		page.Next = stored.Items[len(stored.Items)-1].Name
 	}
 	for _, i := range stored.Items {
-		line, err := p.line(i)
+		line, err := p.line(ctx, i)
 		switch {
 		case err == nil || errors.Is(err, entity.ErrQuarantined):
 			page.Items = append(page.Items, Item{Name: i.Name, View: line, Err: err})
@@ -137,12 +144,17 @@ func (p *Pod) List(ctx context.Context, o persist.ListOptions) (Page, error) {
 	return page, nil
 }
 
-func (p *Pod) line(i persist.Item) (View, error) {
+func (p *Pod) line(ctx context.Context, i persist.Item) (View, error) {
 	if r := p.acknowledged(i.Name); r != nil {
 		return p.view(i.Name, r)
 	}
-	if i.Err != nil {
-		return View{}, p.unreadable(i.Name, i.Err)
+	r, err := p.complete(ctx, persist.Key{Pod: p.name, Name: i.Name}, i.Record, i.Err)
+	if err != nil {
+		if r := p.acknowledged(i.Name); r != nil { // it came into memory, or was deleted, meanwhile
+			return p.view(i.Name, r)
+		}
+		return View{}, p.unreadable(i.Name, err)
 	}
-	return p.storedView(i.Name, i.Record)
+	p.readable(i.Name)
+	return p.view(i.Name, &r)
 }
