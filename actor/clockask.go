@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -40,10 +41,9 @@ func (c *askClock) arm(turn uint64, limit time.Duration) {
 	c.seen, c.ticks = turn, 0
 	if c.timer == nil {
 		c.period = max(limit/ticksPerLimit, 1)
-		c.timer = time.AfterFunc(c.period, c.tick)
-	} else {
-		c.timer.Reset(c.period)
+		c.timer = time.AfterFunc(math.MaxInt64, c.tick) // so that no tick is there before the timer is known
 	}
+	c.timer.Reset(c.period)
 }
 
 func (c *askClock) tick() {

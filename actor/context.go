@@ -212,7 +212,9 @@ func (c *Context) StopSelf() {
 }
 
 // Watch has the actor get Terminated when r has stopped; at once when it has
-// already. Watching twice is watching once. Watches survive restarts.
+// already. Watching twice is watching once. Watches survive restarts. A parent
+// need not watch its children, unless it has Props.IgnoreChildren; when it does
+// it also hears of those that its own restart stops.
 func (c *Context) Watch(r *Ref) {
 	c.must()
 	switch {
@@ -224,11 +226,13 @@ func (c *Context) Watch(r *Ref) {
 	}
 }
 
-// Unwatch undoes Watch. A Terminated that is queued already is dropped.
+// Unwatch undoes Watch, and has a parent not hear of a child. A Terminated that
+// is queued already is dropped.
 func (c *Context) Unwatch(r *Ref) {
 	c.must()
 	if c.r.delegatesTo(r) {
-		c.r.extra.delegation.watched = false // the delegation goes on watching
+		d := c.r.extra.delegation // goes on watching
+		d.watched, d.before = false, heedNot
 		return
 	}
 	c.r.unwatch(r)
@@ -270,6 +274,12 @@ func (c *Context) Retire() bool {
 
 // Stopping says that the whole system is stopping.
 func (c *Context) Stopping() bool { return c.r.sys.stopping.Load() }
+
+// StopCause returns, in PostStop, what made the actor stop.
+func (c *Context) StopCause() StopCause {
+	c.must()
+	return c.r.cause
+}
 
 // IsException returns, in PostStop, the failure that ended the actor; nil when
 // it was stopped.

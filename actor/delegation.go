@@ -19,6 +19,7 @@ type DelegationEnded struct {
 type delegation struct {
 	to      *Ref
 	watched bool      // also by the user's own Watch
+	before  heed      // of a child
 	waiting []Message // came when the delegate took no more
 }
 
@@ -49,7 +50,11 @@ func (c *Context) DelegateTo(r *Ref) {
 	waiting := c.r.leaveDelegate()
 	x := c.r.extras()
 	_, watched := x.watching[r]
-	x.delegation = &delegation{to: r, watched: watched || c.r.watchesChild(r)}
+	d := &delegation{to: r, watched: watched}
+	if c.r.hears(r) {
+		d.before, d.watched = r.heed, r.heed == heedAsked
+	}
+	x.delegation = d
 	c.r.watch(r)
 	c.r.putBack(waiting)
 }
@@ -103,7 +108,11 @@ func (r *Ref) leaveDelegate() []Message {
 	}
 	d := x.delegation
 	x.delegation = nil
-	if !d.watched {
+	switch {
+	case d.watched:
+	case r.hears(d.to):
+		d.to.heed = d.before
+	default:
 		r.unwatch(d.to)
 	}
 	return d.waiting
@@ -112,7 +121,7 @@ func (r *Ref) leaveDelegate() []Message {
 // terminated says whether Terminated is to be delivered. Of a delegate comes
 // DelegationEnded, and then Terminated only if it was watched besides.
 func (r *Ref) terminated(t Terminated) bool {
-	if !r.forget(t.Ref) && !r.watchesChild(t.Ref) {
+	if !r.forget(t.Ref) && !r.heeds(t.Ref) {
 		return false
 	}
 	if !r.delegatesTo(t.Ref) {

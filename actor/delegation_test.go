@@ -309,3 +309,7 @@ func TestDelegationIsUndoneByRestartAndByUndelegate(t *testing.T) {
 		require.NoError(t, probe.Next().(wrapped).Reason, "its own watch holds")
 	})
 }
+
+// wrapped is a Terminated that is passed on: bare, it would be dropped by whoever
+// does not watch.
+type wrapped struct{ actor.Terminated }

@@ -26,6 +26,6 @@ type deadMan struct{ Timer }
 
 func (r *Ref) onDie(s signal) {
 	if x := r.extra; x != nil && x.dying == s.payload {
-		r.beginStop(ErrDieIn, nil)
+		r.beginStop(CauseDieIn, ErrDieIn, nil)
 	}
 }

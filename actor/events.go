@@ -39,6 +39,7 @@ func (k EventKind) String() string {
 type Event struct {
 	Kind      EventKind
 	Ref       *Ref
+	Cause     StopCause // of ActorStopped
 	Reason    error     // of ActorFailed, and of ActorStopped when a failure ended the actor
 	Directive Directive // of ActorFailed
 	At        time.Time // the system's

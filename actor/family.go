@@ -198,9 +198,13 @@ func (r *Ref) stopChildren(final bool, reason error) int {
 	}
 	n := f.waited
 	f.mu.Unlock()
+	kind := sigParent
+	if r.cause == CauseSystem && reason == nil {
+		kind = sigSystem
+	}
 	slices.SortFunc(all, byName)
 	for _, c := range all {
-		c.signal(signal{kind: sigStop, parentErr: reason})
+		c.signal(signal{kind: kind, err: reason})
 	}
 	return n
 }

@@ -35,16 +35,20 @@ func (r *Ref) start() {
 	r.tellStarted()
 	r.flushLater()
 	if r.stopAsked {
-		r.beginStop(nil, nil)
+		r.beginStop(CauseSelf, nil, nil)
 	}
 }
 
 // beginStop ends the taking of messages and asks the children to stop. Called
-// again it does nothing.
-func (r *Ref) beginStop(reason, parentReason error) {
+// again it does nothing. A reason makes a failure of every cause but CauseDieIn.
+func (r *Ref) beginStop(cause StopCause, reason, parentReason error) {
 	if r.phase >= phaseStopping {
 		return
 	}
+	if reason != nil && cause != CauseDieIn {
+		cause = CauseFailure
+	}
+	r.cause = cause
 	hadInstance := r.instance != nil && r.phase != phaseStarting && (r.phase != phaseFailed || r.extras().started)
 	r.phase = phaseStopping
 	r.setHold(holdPhase, 0)
@@ -145,8 +149,11 @@ func (r *Ref) finish() {
 	r.urgent.Store(false)
 	r.mu.Unlock()
 
+	if p := r.parent; p != nil && p.hears(r) && !p.ending.Load() {
+		p.hear(r, reason)
+	}
 	for _, w := range watchers {
-		_ = w.enqueue(Message{Payload: Terminated{Ref: r, Reason: reason}, Sender: r}, nil)
+		w.hear(r, reason)
 	}
 	if p, ok := r.instance.(PostStopper); ok {
 		r.extras().inPostStop = true
@@ -181,6 +188,6 @@ func (r *Ref) finishAfterPostStop() {
 	for _, p := range awaiting {
 		p.Unpark()
 	}
-	r.sys.events.publish(Event{Kind: ActorStopped, Ref: r, Reason: reason})
+	r.sys.events.publish(Event{Kind: ActorStopped, Ref: r, Cause: r.cause, Reason: reason})
 	r.sys.onFinished(r)
 }

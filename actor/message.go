@@ -22,12 +22,14 @@ type Target interface {
 // Props.OwnPoison it is delivered to Receive like any message.
 type PoisonPill struct{}
 
-// Terminated tells a watcher that Ref has stopped. It is queued in order with
-// user messages and beyond a mailbox's capacity, behind everything that Ref
-// sent from its handlers.
+// Terminated tells a watcher that Ref has stopped, and Ref's parent too, unless
+// that has Props.IgnoreChildren, called Unwatch, or stops or restarts itself.
+// It is queued in order with user messages and beyond a mailbox's capacity,
+// behind everything that Ref sent from its handlers.
 type Terminated struct {
 	Ref    *Ref
-	Reason error // the failure that ended it; nil when it was stopped
+	Cause  StopCause
+	Reason error // the failure that ended it; nil when there was none
 }
 
 // PipeFailed is the message that Context.PipeTo sends when its function

@@ -101,6 +101,17 @@ func (p *Promise) Done() bool {
 	return p.state != promiseOpen
 }
 
+// GivenUp says that nobody waits for an answer any more: the asker's time was
+// over, or it was cancelled, before there was one. It says false as long as an
+// answer would still be taken, and for ever after one was. So whoever was to
+// answer and finds the promise done can tell whether it was answered by
+// somebody else or abandoned. A promise of OnReply is never given up.
+func (p *Promise) GivenUp() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state == promiseGivenUp
+}
+
 // Wait returns the answer. When ctx ends first the promise is given up; the
 // error wraps ErrTimeout at a deadline, and context.Canceled after a
 // cancellation. Wait is not for promises of OnReply.

@@ -70,9 +70,10 @@ type Props struct {
 	// in order, ahead of what is sent to it later. Terminated, PoisonPill and
 	// an actor's own timers and piped results never come here.
 	OnAbsent func(name string, m Message) bool
-	// WatchChildren has the actor get Terminated of each of its children, as
-	// if it watched them from the start.
-	WatchChildren bool
+	// IgnoreChildren spares the actor the Terminated that it gets otherwise of
+	// each of its children; it hears then only of those that it watches. It is
+	// for parents of very many that come and go.
+	IgnoreChildren bool
 	// Held starts the actor with its user mailbox held, until Context.Resume.
 	Held bool
 	// OwnPoison delivers PoisonPill to Receive instead of stopping.
@@ -108,22 +109,22 @@ type spec struct {
 	Held       bool
 	OwnPoison  bool
 
-	WatchChildren bool
+	IgnoreChildren bool
 }
 
 // spec returns shared when that says the same, and sys's when there is nothing
 // to say. shared may be nil.
 func (p *Props) spec(sys *System, shared *spec) *spec {
-	if p.Supervisor == nil && p.OnAbsent == nil && p.Mailbox.Policy == Unbounded && !p.Held && !p.OwnPoison && !p.WatchChildren {
+	if p.Supervisor == nil && p.OnAbsent == nil && p.Mailbox.Policy == Unbounded && !p.Held && !p.OwnPoison && !p.IgnoreChildren {
 		return &sys.plain
 	}
 	if s := shared; s != nil && s.OnAbsent == nil && p.OnAbsent == nil && s.Supervisor == p.Supervisor && s.policy == p.Mailbox.Policy &&
-		s.Held == p.Held && s.OwnPoison == p.OwnPoison && s.WatchChildren == p.WatchChildren {
+		s.Held == p.Held && s.OwnPoison == p.OwnPoison && s.IgnoreChildren == p.IgnoreChildren {
 		return s
 	}
 	return &spec{
 		Supervisor: p.Supervisor, OnAbsent: p.OnAbsent, policy: p.Mailbox.Policy,
-		Held: p.Held, OwnPoison: p.OwnPoison, WatchChildren: p.WatchChildren,
+		Held: p.Held, OwnPoison: p.OwnPoison, IgnoreChildren: p.IgnoreChildren,
 	}
 }
 

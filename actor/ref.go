@@ -44,8 +44,11 @@ type Ref struct {
 	next      int
 	quiet     uint8 // swaps in a row that used little of a large buffer
 	phase     phase
-	hold      uint8 // reasons why user messages wait
-	leaving   bool  // its parent waits for it to stop; guarded by the parent's family.mu
+	hold      uint8     // reasons why user messages wait
+	leaving   bool      // its parent waits for it to stop; guarded by the parent's family.mu
+	heed      heed      // the parent's; owned by the parent's turn
+	heard     bool      // the parent has got Terminated; owned by the parent's turn
+	cause     StopCause // written before gone, then read by others under mu
 	stopAsked bool
 	draining  bool // stopping, with messages still to be handed over
 	instance  Actor

@@ -5,7 +5,9 @@ type sigKind uint8
 const (
 	sigNone      sigKind = iota
 	sigUser              // payload, for SystemReceiver
-	sigStop              // err: the failure behind it; parentErr: the parent's
+	sigStop              // err: the failure behind it
+	sigParent            // the parent stops or restarts; err: its failure
+	sigSystem            // the system stops
 	sigChildren          // the children that had to stop have stopped
 	sigBackoff           // the wait before a restart is over
 	sigDirective         // a supervisor's decision
@@ -21,13 +23,16 @@ type signal struct {
 	ref       *Ref
 	payload   any
 	err       error
-	parentErr error
 }
 
 // isPlain says that the kind is all there is to it. Most actors never get any
 // other signal, and so need nothing to queue it in.
 func (s *signal) isPlain() bool {
-	return (s.kind == sigStop || s.kind == sigChildren) && s.err == nil && s.parentErr == nil
+	switch s.kind {
+	case sigStop, sigParent, sigSystem, sigChildren:
+		return s.err == nil
+	}
+	return false
 }
 
 // signal queues s; false says that the actor is gone.
@@ -97,7 +102,11 @@ func (r *Ref) onSignal(s signal) {
 	case sigUser:
 		r.onSystemMessage(s)
 	case sigStop:
-		r.beginStop(s.err, s.parentErr)
+		r.beginStop(CauseStop, s.err, nil)
+	case sigParent:
+		r.beginStop(CauseParent, nil, s.err)
+	case sigSystem:
+		r.beginStop(CauseSystem, nil, nil)
 	case sigChildren:
 		r.childrenGone()
 	case sigBackoff:

@@ -15,7 +15,7 @@ const namedLate = 20
 // The system's goroutines end when the last actor has.
 func (s *System) SignalStop() {
 	s.stopping.Store(true)
-	s.user.Stop()
+	s.user.signal(signal{kind: sigSystem})
 }
 
 // LateError is the report of a System.Stop whose deadline passed.
@@ -51,7 +51,7 @@ func (e *LateError) Unwrap() error { return e.cause }
 func (s *System) Stop(ctx context.Context) error {
 	s.SignalStop()
 	for _, r := range []*Ref{s.user, s.root} {
-		r.Stop()
+		r.signal(signal{kind: sigSystem})
 		if err := s.AwaitStop(ctx, r); err != nil {
 			return &LateError{System: s.name, Actors: s.late(), Jobs: s.jobs.running(), cause: unwrapOnce(err)}
 		}
@@ -72,7 +72,7 @@ func (s *System) Stop(ctx context.Context) error {
 func (s *System) onFinished(r *Ref) {
 	switch {
 	case r == s.user && s.stopping.Load():
-		s.root.Stop()
+		s.root.signal(signal{kind: sigSystem})
 	case r == s.root && s.own != nil:
 		s.own.close()
 	}

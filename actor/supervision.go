@@ -116,7 +116,7 @@ func (r *Ref) fail(err error, msg any) {
 		return
 	}
 	if r.parent == nil {
-		r.beginStop(err, nil)
+		r.beginStop(CauseFailure, err, nil)
 		return
 	}
 	x := r.extras()
@@ -198,7 +198,7 @@ func (r *Ref) apply(d Directive, err error, wait time.Duration) {
 	case Escalate:
 		r.parent.signal(signal{kind: sigEscalated, ref: r, err: err, payload: x.failedOn})
 	default:
-		r.beginStop(err, nil)
+		r.beginStop(CauseFailure, err, nil)
 	}
 }
 
@@ -212,7 +212,7 @@ func (r *Ref) hook(name string, f func(c *Context)) {
 		r.sys.log.Error(name+" failed", "actor", r.Path(), "err", err)
 	}
 	if r.stopAsked {
-		r.beginStop(nil, nil)
+		r.beginStop(CauseSelf, nil, nil)
 	}
 }
 
@@ -233,12 +233,12 @@ func (r *Ref) onDirective(s signal) {
 			r.apply(d, r.extras().failure, wait)
 		}
 	case s.directive == Stop:
-		r.beginStop(s.err, nil)
+		r.beginStop(CauseFailure, s.err, nil)
 	case s.directive == Restart && s.payload == nil: // its own, after it was escalated
 		if r.phase == phaseFailed {
 			wait, ok := r.spend(r.parent.strategy())
 			if !ok {
-				r.beginStop(fmt.Errorf("too many restarts, the last for: %w", r.extras().failure), nil)
+				r.beginStop(CauseFailure, fmt.Errorf("too many restarts, the last for: %w", r.extras().failure), nil)
 				return
 			}
 			r.restart(r.extras().failure, wait)

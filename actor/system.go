@@ -90,14 +90,16 @@ func NewSystem(name string, cfg Config) *System {
 
 // plant makes the top of the tree.
 func (s *System) plant() {
-	root := PropsFunc(s.zombie)
+	own := PropsFunc(s.zombie)
+	own.IgnoreChildren = true
+	root := own
 	root.Supervisor = &Strategy{Decide: func(error) Directive { return Resume }}
 	s.root = newRef(s, nil, "", 0, &root, nil)
 	s.exec.Schedule(Task{s.root})
-	s.user = s.mustSpawn(s.root, "user", PropsFunc(s.zombie))
-	s.system = s.mustSpawn(s.root, "system", PropsFunc(s.zombie))
-	s.mustSpawn(s.system, "deadletters", PropsFunc(s.zombie))
-	s.mustSpawn(s.system, "events", PropsFunc(s.zombie))
+	s.user = s.mustSpawn(s.root, "user", own)
+	s.system = s.mustSpawn(s.root, "system", own)
+	s.mustSpawn(s.system, "deadletters", own)
+	s.mustSpawn(s.system, "events", own)
 }
 
 // zombie is the behaviour of the runtime's own actors: but for subscriptions,
@@ -145,9 +147,6 @@ func newRef(s *System, parent *Ref, name string, number uint32, p *Props, f *fam
 	}
 	if p.Held {
 		r.hold |= holdUser
-	}
-	if parent != nil && parent.props.WatchChildren {
-		r.rarely().watchers = []*Ref{parent}
 	}
 	if r.capacity < 0 {
 		r.rarely().lane = newLane(p.Mailbox)

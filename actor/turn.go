@@ -81,7 +81,7 @@ func (r *Ref) exited() {
 	case phaseRunning, phaseStarting:
 		r.fail(errExited, msg)
 	default:
-		r.beginStop(errExited, nil)
+		r.beginStop(CauseFailure, errExited, nil)
 	}
 	if r.phase == phaseGone && !r.draining {
 		return
@@ -99,7 +99,7 @@ func (r *Ref) deliver(m Message) {
 			if m.Reply != nil {
 				m.Reply.resolve(nil, nil)
 			}
-			r.beginStop(nil, nil)
+			r.beginStop(CausePoison, nil, nil)
 			return
 		}
 	case Terminated:
@@ -180,7 +180,7 @@ func protect(f func() error) (err error) {
 func (r *Ref) afterCall(err error, msg any) {
 	switch {
 	case r.stopAsked:
-		r.beginStop(err, nil)
+		r.beginStop(CauseSelf, err, nil)
 	case err != nil:
 		r.fail(err, msg)
 	}

@@ -5,9 +5,49 @@ import (
 	"slices"
 )
 
+// heed is how far a parent wants to hear of a child's end.
+type heed uint8
+
+const (
+	heedUnasked heed = iota // of each end but what its own restart brings
+	heedAsked               // it has called Watch
+	heedNot                 // it has called Unwatch
+)
+
+// A child's end is told to its parent once, without the parent being among the
+// watchers: there is nothing to keep for each child. What the parent wants to
+// hear is looked at when the message comes. So as long as heard is not set, one
+// Terminated is on its way or to come.
+
+// hears says that t's end is told to r without its being among t's watchers.
+func (r *Ref) hears(t *Ref) bool { return t.parent == r && !r.props.IgnoreChildren }
+
+// heeds takes note that Terminated of t has come to its parent, and says
+// whether that is to be delivered. For r's turn.
+func (r *Ref) heeds(t *Ref) bool {
+	if !r.hears(t) || t.heard {
+		return false
+	}
+	t.heard = true
+	return t.heed == heedAsked || t.heed == heedUnasked && !t.leaving
+}
+
+// hear queues Terminated of t, which is gone.
+func (r *Ref) hear(t *Ref, reason error) {
+	_ = r.enqueue(Message{Payload: Terminated{Ref: t, Cause: t.cause, Reason: reason}, Sender: t}, nil)
+}
+
 // watch registers r with t. For r's turn.
 func (r *Ref) watch(t *Ref) {
-	if t == r || t == nil || r.watchesChild(t) {
+	switch {
+	case t == r || t == nil:
+		return
+	case r.hears(t):
+		t.heed = heedAsked
+		if t.heard {
+			t.heard = false
+			r.hear(t, t.ended())
+		}
 		return
 	}
 	x := r.extras()
@@ -25,23 +65,30 @@ func (r *Ref) watch(t *Ref) {
 		t.mu.Unlock()
 		return
 	}
-	var reason error
-	if t.rare != nil {
-		reason = t.rare.reason
-	}
 	t.mu.Unlock()
-	_ = r.enqueue(Message{Payload: Terminated{Ref: t, Reason: reason}, Sender: t}, nil)
+	r.hear(t, t.ended())
+}
+
+// ended returns the failure that ended r, which is gone; nil for none.
+func (r *Ref) ended() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rare == nil {
+		return nil
+	}
+	return r.rare.reason
 }
 
 // unwatch also makes a Terminated that is queued already be dropped.
 func (r *Ref) unwatch(t *Ref) {
-	if r.forget(t) || r.watchesChild(t) {
+	switch {
+	case t == nil:
+	case r.hears(t):
+		t.heed = heedNot
+	case r.forget(t):
 		t.removeWatcher(r)
 	}
 }
-
-// watchesChild says that t is watched without having been asked for.
-func (r *Ref) watchesChild(t *Ref) bool { return r.props.WatchChildren && t.parent == r }
 
 // forget says whether t was watched, and is no more.
 func (r *Ref) forget(t *Ref) bool {

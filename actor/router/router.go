@@ -74,6 +74,8 @@ func Props(cfg Config) (actor.Props, error) {
 		},
 		Mailbox:    cfg.Mailbox,
 		Supervisor: cfg.Supervisor,
+		// It sees who has stopped when it passes something on.
+		IgnoreChildren: true,
 	}, nil
 }
 
