@@ -3,6 +3,7 @@ package bolt
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -45,6 +46,11 @@ func conform(t *testing.T, cfg Config) {
 			Damage:    func(t *testing.T, k persist.Key) { flip(t, path, recordsBucket, recordKey(k), -10) },
 			MaxRecord: cfg.MaxRecord,
 
+			Restore: func(t *testing.T, backup io.Reader) persist.PersistenceService {
+				path := filepath.Join(t.TempDir(), "restored.db")
+				require.NoError(t, Restore(path, backup))
+				return mustOpen(t, path, cfg)
+			},
 			DamageRow:    func(t *testing.T, r persist.Row) { flip(t, path, rowsBucket, rowKey(r.Kind, r.Key, r.ID), -1) },
 			DamageChange: func(t *testing.T, c persist.Change) { flip(t, path, logBucket, positionKey(c.Position), -1) },
 		}

@@ -29,18 +29,30 @@ func (s *Store) Commit(ctx context.Context, units []persist.Unit) ([]persist.Out
 	c := commit{s: s, next: s.next, outcomes: make([]persist.Outcome, len(units))}
 	err := s.update(func(tx *bbolt.Tx) error { return c.run(tx, units) })
 	switch {
-	case isFault(err) && !errors.Is(err, persist.ErrUnknown) && !errors.Is(err, persist.ErrUnavailable):
-		// A damaged page was met before anything was written. Halving the group
-		// leaves the entity whose pages these are alone with its failure.
+	case metDamage(err) && c.shared:
+		// Every commit needs this page. The store goes out of service, and Reopen
+		// says which page it is.
+		s.fail(err, false)
+		return nil, s.unavailable(err)
+	case metDamage(err):
+		// A damaged page was met before anything was written, and it is one that
+		// only some entities need. Halving the group leaves the entity whose page
+		// this is alone with its failure.
 		return nil, fmt.Errorf("%w: %w", persist.ErrInvalid, err)
 	case err != nil:
 		return nil, err
 	}
+	s.adoptCommit(&c)
+	return c.outcomes, nil
+}
+
+// adoptCommit takes over what a durable commit has changed. The caller has the
+// turn.
+func (s *Store) adoptCommit(c *commit) {
 	s.next, s.format = c.next, max(s.format, c.format)
 	for kind := range c.kinds {
 		s.kinds[kind] = struct{}{}
 	}
-	return c.outcomes, nil
 }
 
 // commit is one call of Commit inside its transaction.
@@ -51,11 +63,20 @@ type commit struct {
 	format   uint64                 // what the file has to be of, for what was written
 	created  map[persist.Key]uint64 // lives that began in this call
 	kinds    map[string]struct{}    // kinds of rows that are new to the file
+	shared   bool                   // what is being touched is touched by every commit
 
 	records, log, tails, changes, rows, meta *bbolt.Bucket
 }
 
-func (c *commit) run(tx *bbolt.Tx, units []persist.Unit) error {
+// metDamage says whether an error is of a damaged page that was met before
+// anything was written.
+func metDamage(err error) bool {
+	return isFault(err) && !errors.Is(err, persist.ErrUnknown) && !errors.Is(err, persist.ErrUnavailable)
+}
+
+// open finds the buckets.
+func (c *commit) open(tx *bbolt.Tx) {
+	c.shared = true
 	c.records = tx.Bucket([]byte(recordsBucket))
 	c.log = tx.Bucket([]byte(logBucket))
 	c.log.FillPercent = logFill
@@ -63,6 +84,11 @@ func (c *commit) run(tx *bbolt.Tx, units []persist.Unit) error {
 	c.changes = tx.Bucket([]byte(changesBucket))
 	c.rows = tx.Bucket([]byte(rowsBucket))
 	c.meta = tx.Bucket([]byte(metaBucket))
+	c.shared = false
+}
+
+func (c *commit) run(tx *bbolt.Tx, units []persist.Unit) error {
+	c.open(tx)
 	c.created = map[persist.Key]uint64{}
 	applied := 0
 	for i := range units {
@@ -81,12 +107,22 @@ func (c *commit) run(tx *bbolt.Tx, units []persist.Unit) error {
 	if applied == 0 {
 		return errNothing
 	}
+	return c.putNumbers()
+}
+
+// putNumbers writes the store's own numbers.
+func (c *commit) putNumbers() error {
+	c.shared = true
 	if c.format > c.s.format {
 		if err := putNumber(c.meta, formatKey, c.format); err != nil {
 			return err
 		}
 	}
-	return putNumber(c.meta, nextKey, c.next)
+	if err := putNumber(c.meta, nextKey, c.next); err != nil {
+		return err
+	}
+	c.shared = false
+	return nil
 }
 
 // stored is what the file has of a unit's entity before the unit.
@@ -210,7 +246,12 @@ func (c *commit) putChange(change *persist.Change) error {
 		c.format = formatEvents
 	}
 	p := positionKey(change.Position)
-	return c.log.Put(p, sealChange(p, change))
+	c.shared = true
+	if err := c.log.Put(p, sealChange(p, change)); err != nil {
+		return err
+	}
+	c.shared = false
+	return nil
 }
 
 func (c *commit) putRow(key persist.Key, r *persist.RowOp) error {

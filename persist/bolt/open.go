@@ -98,6 +98,9 @@ func prepare(f *os.File, path string, cfg Config) (fresh bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if now, err := os.Stat(path); err != nil || !os.SameFile(info, now) {
+		return false, fmt.Errorf("%s: %w: it was replaced meanwhile: try again", path, ErrLocked)
+	}
 	if fresh, err = unwritten(f, info.Size()); err != nil || fresh {
 		if err == nil {
 			err = f.Truncate(0)

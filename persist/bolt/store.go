@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -16,6 +18,9 @@ import (
 var (
 	_ persist.PersistenceService = (*Store)(nil)
 	_ persist.Reopener           = (*Store)(nil)
+	_ persist.Importer           = (*Store)(nil)
+	_ persist.Backuper           = (*Store)(nil)
+	_ persist.Compacter          = (*Store)(nil)
 )
 
 // Store is a persist.PersistenceService in one file. Its methods are safe for
@@ -37,6 +42,10 @@ type Store struct {
 	file *os.File
 	down error // why the store does not serve; wraps persist.ErrUnavailable
 	gone bool  // closed by Close, for good
+
+	// leaving says that somebody waits for mu to close the file. Long readers
+	// give up then.
+	leaving atomic.Bool
 
 	// durable is the newest transaction whose syncs have all succeeded. bbolt
 	// shows a transaction to readers when its meta page is written, which is
@@ -62,6 +71,7 @@ func Open(path string, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	_ = os.Remove(compactPath(path)) // what a Compact that was cut off has left
 	s.adopt(o)
 	return s, nil
 }
@@ -83,7 +93,7 @@ func (s *Store) Path() string { return s.path }
 func (s *Store) Close() error {
 	s.turn <- struct{}{}
 	defer s.release()
-	s.mu.Lock()
+	s.leave()
 	defer s.mu.Unlock()
 	if s.gone {
 		return nil
@@ -118,6 +128,10 @@ func (s *Store) Reopen(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: reopen: %w", persist.ErrUnavailable, err)
 	}
+	if err := syncDir(filepath.Dir(s.path)); err != nil { // Compact may have failed to
+		release(o.db, o.file, s.path, o.stuck)
+		return fmt.Errorf("%w: reopen: %w", persist.ErrUnavailable, err)
+	}
 	s.adopt(o)
 	return nil
 }
@@ -137,6 +151,13 @@ func (s *Store) take(ctx context.Context) error {
 
 func (s *Store) release() { <-s.turn }
 
+// leave takes mu, which long readers let go for it.
+func (s *Store) leave() {
+	s.leaving.Store(true)
+	s.mu.Lock()
+	s.leaving.Store(false)
+}
+
 func (s *Store) notBegun(err error) error {
 	return fmt.Errorf("%s: %w: nothing was begun: %w", s.path, persist.ErrUnavailable, err)
 }
@@ -145,7 +166,7 @@ func (s *Store) notBegun(err error) error {
 // held its own locks. What was acknowledged is durable already, so that errors
 // of closing do not matter.
 func (s *Store) fail(cause error, stuck bool) {
-	s.mu.Lock()
+	s.leave()
 	defer s.mu.Unlock()
 	if s.down != nil {
 		return
@@ -230,8 +251,11 @@ var errNothing = errors.New("nothing to write")
 
 // update runs fn in a write transaction and commits it. The caller has the
 // turn. When fn fails nothing is applied, and its error is returned as it is;
-// for errNothing that is nil. A failure of the commit is persist.ErrUnknown
-// and closes the store.
+// for errNothing that is nil. So is a commit that meets a damaged page before it
+// has written the meta page, by which everything else it has written counts. A
+// commit that finds no room for its pages is persist.ErrUnavailable, and the
+// store serves on. Any other failure of the commit, above all of a sync, is
+// persist.ErrUnknown and closes the store.
 func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
 	s.mu.RLock()
 	db, f, down := s.db, s.file, s.down
@@ -256,9 +280,38 @@ func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
 	id := uint64(tx.ID())
 	if err := guard(s.path, tx.Commit); err != nil {
 		// A panic leaves the transaction open, and bbolt locked.
-		s.fail(err, isFault(guard(s.path, tx.Rollback)))
+		stuck := isFault(guard(s.path, tx.Rollback))
+		if !stuck && s.untouched(f) {
+			switch {
+			case isFault(err):
+				return err
+			case noRoom(err):
+				return fmt.Errorf("%s: %w: there is no room for it, nothing was done: %w", s.path, persist.ErrUnavailable, err)
+			}
+		}
+		s.fail(err, stuck)
 		return fmt.Errorf("%s: %w: %w", s.path, persist.ErrUnknown, err)
 	}
 	s.durable.Store(id)
 	return nil
+}
+
+// untouched says whether the file's newest transaction is the last one that
+// succeeded, and both meta pages are whole.
+func (s *Store) untouched(f *os.File) bool {
+	m, ok, err := readMetas(f, s.path)
+	return ok && err == nil && m.txid == s.durable.Load()
+}
+
+// noRoom says whether a commit failed because its pages found no room. bbolt
+// writes them before it syncs anything, except where the file has to grow: then
+// it sets the file's size first, and hides the cause in a text. A sync that fails
+// for want of room does not count: whether the disk has what it was to have is
+// not known then.
+func noRoom(err error) bool {
+	var p *os.PathError
+	if errors.As(err, &p) && p.Op == "write" {
+		return isNoRoom(p.Err)
+	}
+	return strings.HasPrefix(err.Error(), "file resize error: ")
 }

@@ -1,0 +1,142 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/twinsrv/twinsrv/persist"
+)
+
+// Backup implements persist.Backuper. What it writes is a file of this package,
+// which Restore puts in its place and Open would open, too.
+//
+// The file is first copied to a temporary one beside it, which needs as much
+// room, and that is written to w: however slowly w takes it, commits go on, and
+// the pages that they no longer need are used again. While the copy lasts (as
+// long as the disk takes to read and write the file once) they are not, so that
+// the file can grow by what is committed in that time; and a commit for which
+// the file must be mapped anew, when its size doubles or grows by another GiB,
+// waits until the copy is there.
+func (s *Store) Backup(ctx context.Context, w io.Writer) error {
+	f, err := os.CreateTemp(filepath.Dir(s.path), filepath.Base(s.path)+".backup-*")
+	if err != nil {
+		return fmt.Errorf("back up %s: %w", s.path, err)
+	}
+	_ = os.Remove(f.Name()) // where that works, no crash leaves it behind
+	defer func() {
+		_ = f.Close()
+		_ = os.Remove(f.Name())
+	}()
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		_, err := tx.WriteTo(&watchedWriter{ctx: ctx, w: f, store: s})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("back up %s: %w", s.path, err)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("back up %s: %w", s.path, err)
+	}
+	if _, err := io.Copy(&watchedWriter{ctx: ctx, w: w}, f); err != nil {
+		return fmt.Errorf("write the backup of %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// watchedWriter fails once its context has ended or, if it has one, its store
+// wants to close.
+type watchedWriter struct {
+	ctx   context.Context
+	w     io.Writer
+	store *Store
+}
+
+func (w *watchedWriter) Write(b []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if w.store != nil && w.store.leaving.Load() {
+		return 0, fmt.Errorf("%w: the store is being closed", persist.ErrUnavailable)
+	}
+	return w.w.Write(b)
+}
+
+// Restore makes the file at path of what Backup has written. It refuses, with an
+// error that wraps fs.ErrExist, when something is there already, and with one
+// that wraps ErrDamaged or ErrFormat when r does not give a whole file of this
+// package. Only a file that was checked and synced appears under that name.
+func Restore(path string, r io.Reader) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("restore %s: %w", path, err)
+		}
+	}()
+	if err := vacant(path); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".restore-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }()
+	if err := errors.Join(receive(f, r), f.Close()); err != nil {
+		return err
+	}
+	// Opening it checks everything, and ends with a commit that is synced.
+	o, err := open(f.Name(), Config{}.withDefaults())
+	if err != nil {
+		return err
+	}
+	release(o.db, o.file, f.Name(), o.stuck)
+	if err := place(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func vacant(path string) error {
+	switch _, err := os.Lstat(path); {
+	case err == nil:
+		return fmt.Errorf("%w: move it away first, or restore into another", fs.ErrExist)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return nil
+}
+
+// receive writes a backup into a file, syncs it, and tests that it is whole:
+// Open would make a new store of an empty one.
+func receive(f *os.File, r io.Reader) error {
+	size, err := io.Copy(f, r)
+	if err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if fresh, err := unwritten(f, size); err != nil || fresh {
+		return errors.Join(err, fmt.Errorf("%w: the backup is empty", ErrDamaged))
+	}
+	_, err = check(f, size, f.Name(), true)
+	return err
+}
+
+// place gives a file its name, unless another has it.
+func place(from, to string) error {
+	err := os.Link(from, to)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// There are file systems without links.
+	if err := vacant(to); err != nil {
+		return err
+	}
+	return os.Rename(from, to)
+}
