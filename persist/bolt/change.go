@@ -91,16 +91,24 @@ const (
 	eventKind
 )
 
-func changeKind(key, value []byte) kindOfChange {
-	if len(value) >= sealSize {
-		switch binary.BigEndian.Uint32(value) {
-		case sum(logBucket, key, nil):
-			return stateKind
-		case eventSeal(key):
-			return eventKind
-		}
+// changeKind tells it by the entry's seal, in which one bit may be flipped; whole
+// says that none is.
+func changeKind(key, value []byte) (kind kindOfChange, whole bool) {
+	if len(value) < sealSize {
+		return unknownKind, false
 	}
-	return unknownKind
+	stored, state, event := binary.BigEndian.Uint32(value), sum(logBucket, key, nil), eventSeal(key)
+	switch {
+	case stored == state:
+		return stateKind, true
+	case stored == event:
+		return eventKind, true
+	case oneBit(stored, event):
+		return eventKind, false
+	case oneBit(stored, state):
+		return stateKind, false
+	}
+	return unknownKind, false
 }
 
 // readChange decodes an entry of the log. The result shares no memory with key
@@ -113,12 +121,14 @@ func readChange(key, value []byte) (c persist.Change) {
 	}
 	c.Position = binary.BigEndian.Uint64(key)
 	var err error
-	switch changeKind(key, value) {
-	case stateKind:
+	switch kind, whole := changeKind(key, value); {
+	case kind == stateKind && whole:
 		err = readState(&c, value[sealSize:])
-	case eventKind:
+	case kind == eventKind:
 		c.Event = true
-		err = readEvent(&c, value[sealSize:])
+		if err = readEvent(&c, value[sealSize:]); err == nil && !whole {
+			c.Data, err = nil, fmt.Errorf("its seal is damaged: %w", snapshot.ErrCorrupt)
+		}
 	default:
 		err = fmt.Errorf("key and value do not belong together: %w", snapshot.ErrCorrupt)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
 
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
@@ -271,14 +272,20 @@ func TestAFlippedBitInARecordHarmsThatOneAlone(t *testing.T) {
 		flip(t, path, recordsBucket, recordKey(rooms("b")), index)
 	}
 
-	// A damaged head, which verification sees, is one of the file.
+	// So does one in the seal or the head, by which verification tells keys from
+	// values.
+	for index := range sealSize + 16 {
+		flip(t, path, recordsBucket, recordKey(rooms("b")), index)
+		s = mustOpen(t, path, Config{})
+		_, err := s.Load(ctx, rooms("b"))
+		require.ErrorIs(t, err, snapshot.ErrCorrupt)
+		require.Equal(t, "A", state(t, s, rooms("a")))
+		require.NoError(t, s.Close())
+		flip(t, path, recordsBucket, recordKey(rooms("b")), index)
+	}
 	flip(t, path, recordsBucket, recordKey(rooms("b")), sealSize+3)
-	_, err := Open(path, Config{})
-	require.ErrorIs(t, err, ErrDamaged)
-	s = mustOpen(t, path, Config{NoVerify: true})
+	s = mustOpen(t, path, Config{})
 	defer func() { require.NoError(t, s.Close()) }()
-	_, err = s.Load(ctx, rooms("b"))
-	require.ErrorIs(t, err, snapshot.ErrCorrupt)
 	got, err := s.Commit(ctx, []persist.Unit{step(rooms("b"), o[1].Life, 1, "B2"), step(rooms("c"), o[2].Life, 1, "C2"), create(rooms("b"), "blank")})
 	require.NoError(t, err)
 	require.ErrorIs(t, got[0].Err, persist.ErrConflict)
@@ -290,6 +297,98 @@ func TestAFlippedBitInARecordHarmsThatOneAlone(t *testing.T) {
 	c, err := s.Changes(ctx, rooms("b"), o[1].Life, 0, 10)
 	require.NoError(t, err)
 	require.Len(t, c, 2, "the deletion joins the life that the journal knows")
+}
+
+// rekey changes a bit of a key, and leaves the value as it is.
+func rekey(t testing.TB, path, bucket string, key []byte, index int) {
+	edit(t, path, func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(bucket))
+		v := bytes.Clone(b.Get(key))
+		if err := b.Delete(key); err != nil {
+			return err
+		}
+		other := bytes.Clone(key)
+		other[index] ^= 0x04
+		return b.Put(other, v)
+	})
+}
+
+func TestADamagedKeyIsDamageOfTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	s := mustOpen(t, path, Config{})
+	u := create(rooms("a"), "A")
+	u.Rows = []persist.RowOp{{Kind: "outbox", ID: "1", Value: []byte("row")}}
+	o := mustCommit(t, s, u)
+	require.NoError(t, s.Close())
+	for bucket, key := range map[string][]byte{
+		recordsBucket: recordKey(rooms("a")), rowsBucket: rowKey("outbox", rooms("a"), "1"), logBucket: positionKey(o[0].Position),
+	} {
+		for index := range key {
+			bad := damagedCopy(t, path, 1, func([]byte) {})
+			rekey(t, bad, bucket, key, index)
+			_, err := Open(bad, Config{})
+			require.ErrorIs(t, err, ErrDamaged, "byte %d of a key of %s: else an entity would seem absent", index, bucket)
+		}
+	}
+}
+
+func TestAValueCutShortHarmsItselfAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	s := mustOpen(t, path, Config{})
+	u := create(rooms("b"), "B")
+	u.Rows = []persist.RowOp{{Kind: "outbox", ID: "1", Value: []byte("row")}, {Kind: "outbox", ID: "2", Value: []byte("row 2")}}
+	o := mustCommit(t, s, create(rooms("a"), "A"), u, create(rooms("c"), "C"))
+	require.NoError(t, s.Close())
+	for what, cut := range map[string]func(v []byte) []byte{
+		"to nothing": func([]byte) []byte { return []byte{} },
+		"to a byte":  func(v []byte) []byte { return v[:1] },
+		"by a byte":  func(v []byte) []byte { return v[:len(v)-1] },
+		"to zeros":   func(v []byte) []byte { return make([]byte, len(v)) },
+	} {
+		bad := damagedCopy(t, path, 1, func([]byte) {})
+		edit(t, bad, func(tx *bbolt.Tx) error {
+			for bucket, key := range map[string][]byte{
+				recordsBucket: recordKey(rooms("b")), rowsBucket: rowKey("outbox", rooms("b"), "1"), logBucket: positionKey(o[1].Position),
+			} {
+				b := tx.Bucket([]byte(bucket))
+				if err := b.Put(key, cut(bytes.Clone(b.Get(key)))); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		s := mustOpen(t, bad, Config{})
+		_, err := s.Load(ctx, rooms("b"))
+		require.ErrorIs(t, err, snapshot.ErrCorrupt, what)
+		require.Equal(t, "A", state(t, s, rooms("a")))
+		require.Equal(t, "C", state(t, s, rooms("c")))
+		log, err := s.Log(ctx, 0, 10)
+		require.NoError(t, err)
+		require.Len(t, log, 3)
+		require.ErrorIs(t, log[1].Err, snapshot.ErrCorrupt, what)
+		require.Equal(t, o[1].Position, log[1].Position)
+		require.NoError(t, log[2].Err)
+		c, err := s.Changes(ctx, rooms("b"), 0, 0, 10)
+		require.NoError(t, err)
+		require.Len(t, c, 1)
+		require.ErrorIs(t, c[0].Err, snapshot.ErrCorrupt, what)
+		r, err := s.RowsOf(ctx, rooms("b"))
+		require.NoError(t, err)
+		require.Len(t, r, 2)
+		require.ErrorIs(t, r[0].Err, snapshot.ErrCorrupt, what)
+		require.NoError(t, r[1].Err)
+
+		got, err := s.Commit(ctx, []persist.Unit{create(rooms("b"), "blank"), step(rooms("a"), o[0].Life, 1, "A2")})
+		require.NoError(t, err)
+		require.ErrorIs(t, got[0].Err, persist.ErrConflict, "it never becomes a blank entity")
+		require.NoError(t, got[1].Err)
+		trimmed, err := s.Trim(ctx, 0, o[2].Position, 10)
+		require.NoError(t, err)
+		require.Equal(t, 3, trimmed.Dropped, "there are no events in this file")
+		mustCommit(t, s, persist.Unit{Key: rooms("b"), Delete: true, Force: true}, create(rooms("b"), "new"))
+		require.Equal(t, "new", state(t, s, rooms("b")))
+		require.NoError(t, s.Close())
+	}
 }
 
 func TestADamagedChangeOrRowHarmsItselfAlone(t *testing.T) {
@@ -443,7 +542,7 @@ func TestEachCheckOfAPage(t *testing.T) {
 		"a key outside":               {put32(element(leaf, 1)+4, 5000), "not inside"},
 		"a key of no bytes":           {put32(element(leaf, 1)+8, 0), "not inside"},
 		"a value beyond the end":      {put32(element(leaf, 1)+12, 1<<16), "not inside"},
-		"a value cut short":           {put32(element(leaf, 1)+12, 2), "too short"},
+		"a value cut short":           {put32(element(leaf, 1)+12, 2), "does not begin where"},
 		"a bucket in a bucket":        {put32(element(leaf, 1), bucketElement), "not expected"},
 		"a page of another kind":      {put16(leaf+8, freeFlag), "not expected"},
 		"a page of two kinds":         {put16(leaf+8, leafFlag|branchFlag), "not expected"},

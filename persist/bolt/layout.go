@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math/bits"
 
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
@@ -24,7 +25,8 @@ import (
 // the value's head, which are the numbers before the semicolon. Verification
 // checks seals without reading whole values. So a damaged key cannot pass for
 // another entity's, and an entity cannot vanish by it; the rest of a value has
-// a checksum of its own.
+// a checksum of its own. What is certainly damage of a value alone passes (see
+// valueDamaged), and is told when the value is read.
 const (
 	recordsBucket = "records"
 	logBucket     = "log"
@@ -84,6 +86,41 @@ func eventSeal(key []byte) uint32 {
 func sealed(got uint32, bucket string, key, head []byte) bool {
 	return got == sum(bucket, key, head) || bucket == logBucket && got == eventSeal(key)
 }
+
+// valueDamaged says whether a seal that is wrong tells of damage to the value
+// and not to the key: the value is cut off before its head ends, or all zeros
+// there, or one bit of the seal or the head is flipped. (One flipped bit of a
+// key changes at least three of the seal.) Then the entity, row or change that
+// the key names is unreadable, and nothing else is wrong with the file.
+func valueDamaged(bucket string, key, value []byte) bool {
+	switch bucket {
+	case recordsBucket, rowsBucket, logBucket:
+	default:
+		return false // an index or a number: the file is damaged
+	}
+	n, _ := headSize(bucket)
+	if len(value) < sealSize+n {
+		return true
+	}
+	stored, head := binary.BigEndian.Uint32(value), bytes.Clone(value[sealSize:sealSize+n])
+	if stored == 0 && len(bytes.Trim(head, "\x00")) == 0 {
+		return true
+	}
+	if oneBit(stored, sum(bucket, key, head)) || bucket == logBucket && oneBit(stored, eventSeal(key)) {
+		return true
+	}
+	for bit := range 8 * n {
+		head[bit/8] ^= 1 << (bit % 8)
+		if stored == sum(bucket, key, head) {
+			return true
+		}
+		head[bit/8] ^= 1 << (bit % 8)
+	}
+	return false
+}
+
+// oneBit says whether two sums differ in one bit.
+func oneBit(a, b uint32) bool { return bits.OnesCount32(a^b) == 1 }
 
 // seal starts a value: room for size more bytes behind seal and head.
 func seal(bucket string, key []byte, size int, head ...uint64) []byte {

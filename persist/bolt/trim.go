@@ -21,7 +21,7 @@ func (s *Store) Trim(ctx context.Context, after, through uint64, limit int) (per
 	defer s.release()
 	t := trimming{
 		Trimmed: persist.Trimmed{Through: max(after, min(through, s.next-1))},
-		after:   after, through: min(through, s.next-1), limit: limitOr(limit), trimmed: s.trimmed,
+		after:   after, through: min(through, s.next-1), limit: limitOr(limit), format: s.format, trimmed: s.trimmed,
 	}
 	if err := s.update(t.run); err != nil {
 		return persist.Trimmed{}, unreadable("trim the log", err)
@@ -35,6 +35,7 @@ type trimming struct {
 	persist.Trimmed
 	after, through uint64
 	limit          int
+	format         uint64
 	trimmed        uint64 // see Store.trimmed
 
 	log, changes, tails, records *bbolt.Bucket
@@ -88,8 +89,8 @@ func (t *trimming) look() {
 		if looked == t.limit {
 			t.Through = binary.BigEndian.Uint64(k)
 		}
-		kind := changeKind(k, v)
-		if kind == unknownKind {
+		kind, _ := changeKind(k, v)
+		if kind == unknownKind && t.format >= formatEvents {
 			continue // it may be an event
 		}
 		change := readChange(k, v)

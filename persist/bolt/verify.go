@@ -363,6 +363,9 @@ func (w *walk) element(id uint64, i int, key, value []byte) error {
 		return nil
 	}
 	if len(value) < sealSize+w.head {
+		if valueDamaged(w.bucket, key, value) {
+			return nil
+		}
 		return w.c.bad(id, "the value of its element %d is too short", i)
 	}
 	head := value[sealSize : sealSize+w.head]
@@ -373,7 +376,7 @@ func (w *walk) element(id uint64, i int, key, value []byte) error {
 			return fmt.Errorf("%s: %w", w.c.path, knownFormat(n, true))
 		}
 	}
-	if !fits {
+	if !fits && !valueDamaged(w.bucket, key, value) {
 		return w.c.bad(id, "the key of its element %d does not fit its value", i)
 	}
 	return nil
