@@ -1,0 +1,284 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/twinsrv/twinsrv/persist"
+)
+
+// staleTries is how often a call is judged anew when records are not as was
+// read a moment before. Only somebody who writes past the store makes that
+// happen at all.
+const staleTries = 3
+
+// idleCheck is how long the writer's connection must have been idle to be looked
+// at before it is used.
+const idleCheck = 100 * time.Millisecond
+
+// errStale says that some record was not as assumed; nothing was applied.
+var errStale = errors.New("records are not as they were read: somebody writes to the tables past the store")
+
+// refusedData says that the server refused some value; nothing was applied.
+type refusedData struct{ err *pgconn.PgError }
+
+func (r *refusedData) Error() string { return r.err.Error() }
+
+// Commit implements persist.PersistenceService. The whole call is one
+// transaction, sent and answered in one round trip as long as every unit finds
+// what it expects; if one does not, there are a second to read what is stored
+// and a third.
+//
+// Each unit without changes spends one position too. In a forced deletion,
+// whose caller may not know the entity's revision, a change whose revision is
+// not above the last one in the journal gets the one that follows it.
+func (s *Store) Commit(ctx context.Context, units []persist.Unit) ([]persist.Outcome, error) {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	var known map[persist.Key]stored
+	if needsRead(units) {
+		if known, err = s.stored(ctx, units); err != nil {
+			return nil, err
+		}
+	}
+	suffix := ""
+	for try := 0; ; {
+		p := newPlan(units, known, s.next, s.cfg.MaxRecord)
+		work := p.executions(suffix)
+		if len(work) == 0 {
+			return p.outcomes, nil
+		}
+		err := s.transact(ctx, p.next-1, work)
+		var refused *refusedData
+		switch {
+		case err == nil:
+			return p.outcomes, nil
+		case errors.Is(err, errStale) && try < staleTries:
+			try++
+			if known, err = s.stored(ctx, units); err != nil {
+				return nil, err
+			}
+		case errors.As(err, &refused) && suffix == "":
+			suffix = tolerant
+		case errors.As(err, &refused):
+			// Halving the group leaves the guilty unit alone with its failure.
+			return nil, fmt.Errorf("%s: %w: %w", s.target.where, persist.ErrInvalid, refused.err)
+		default:
+			return nil, s.unavailableOr(err)
+		}
+	}
+}
+
+// unavailableOr keeps an unknown outcome, and makes any other error say that
+// nothing was done.
+func (s *Store) unavailableOr(err error) error {
+	if errors.Is(err, persist.ErrUnknown) {
+		return err
+	}
+	return s.unavailable(err)
+}
+
+// executions returns what the plan writes, beginning with what proves it.
+func (p *plan) executions(suffix string) []execution {
+	var proven, inserted, updated, deleted, cleared []*entity
+	var put, dropped []persist.Row
+	all := p.touched()
+	for _, e := range all {
+		switch {
+		case e.was.exists() && !e.now.exists():
+			deleted = append(deleted, e)
+		case e.record == nil:
+			proven = append(proven, e)
+		case e.was.exists():
+			updated = append(updated, e)
+		default:
+			inserted = append(inserted, e)
+		}
+		if e.cleared && e.was.exists() {
+			cleared = append(cleared, e)
+		}
+		for id, op := range e.rows {
+			r := persist.Row{Kind: id.kind, Key: e.key, ID: id.id, Value: op.Value}
+			if op.Delete {
+				dropped = append(dropped, r)
+			} else {
+				put = append(put, r)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	sortRows(put)
+	sortRows(dropped)
+	var out []execution
+	out = entityGroups(out, proveStatement, proven)
+	out = recordGroups(out, insertStatement+suffix, inserted, false)
+	out = recordGroups(out, updateStatement+suffix, updated, true)
+	out = entityGroups(out, deleteStatement, deleted)
+	out = changeGroups(out, changeStatement, p.changes)
+	groups(len(cleared), noSize, func(from, to int) {
+		out = append(out, execution{clearRowsStatement, []any{column(cleared[from:to], podOf), column(cleared[from:to], nameOf)}})
+	})
+	out = deletedRowGroups(out, dropped)
+	return rowGroups(out, put)
+}
+
+func sortRows(rows []persist.Row) {
+	slices.SortFunc(rows, func(a, b persist.Row) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key.Pod, b.Key.Pod),
+			cmp.Compare(a.Key.Name, b.Key.Name), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// transact runs the work in one transaction that first proves that this server
+// still has the store, and leaves its position at the given one. All is sent at
+// once. The caller has the turn.
+//
+// Its error is errStale or refusedData, or wraps persist.ErrUnknown, and else
+// says why nothing was applied.
+func (s *Store) transact(ctx context.Context, position uint64, work []execution) error {
+	if err := ctx.Err(); err != nil {
+		return s.notBegun(err)
+	}
+	if err := s.checkWriter(); err != nil {
+		return err
+	}
+	b := &pgx.Batch{}
+	b.Queue(beginStatement)
+	b.Queue(fenceStatement, s.epoch, int64(s.next-1), int64(position))
+	for _, e := range work {
+		b.Queue(e.name, e.args...)
+	}
+	b.Queue(commitStatement)
+	br := s.writer.SendBatch(ctx, b)
+	var err error
+	done := 0 // statements that have succeeded
+	for ; done < b.Len(); done++ {
+		var tag pgconn.CommandTag
+		if tag, err = br.Exec(); err != nil {
+			break
+		}
+		if done == b.Len()-1 && tag.String() != "COMMIT" {
+			err = fmt.Errorf("the server ended the transaction by %s", tag)
+			break
+		}
+	}
+	if cerr := br.Close(); err == nil && done == b.Len() {
+		if cerr != nil {
+			s.fail(cerr) // committed all the same, for the server has said so
+		}
+		s.next = max(s.next, position+1)
+		return nil
+	}
+	return s.classify(ctx, err, done == b.Len()-1)
+}
+
+// checkWriter notices, before anything is sent, that the server or the network
+// has ended the connection while it was idle. That takes a millisecond, and so a
+// connection that was just used is not looked at.
+func (s *Store) checkWriter() error {
+	idle := time.Since(s.used)
+	s.used = time.Now()
+	if idle < idleCheck {
+		return nil
+	}
+	if err := s.writer.PgConn().CheckConn(); err != nil {
+		s.fail(err)
+		return fmt.Errorf("nothing was sent: the connection was lost: %w", err)
+	}
+	return nil
+}
+
+// classify says what a failed transaction has left; committing says that all
+// before the COMMIT had succeeded.
+func (s *Store) classify(ctx context.Context, err error, committing bool) error {
+	pg := serverError(err)
+	switch {
+	case pg == nil && pgconn.SafeToRetry(err):
+		if s.writer.IsClosed() {
+			s.fail(err)
+		}
+		return fmt.Errorf("nothing was sent: %w", err)
+	case pg == nil, committing && fatal(pg):
+		// The server may have got all of it, or have committed and then ended.
+		s.fail(err)
+		return fmt.Errorf("%s: %w: %w", s.target.where, persist.ErrUnknown, err)
+	case fatal(pg):
+		s.fail(err)
+		return err
+	}
+	// An error before the COMMIT, or instead of it, leaves a transaction that
+	// ends with nothing.
+	if _, rerr := s.writer.Exec(ctx, "ROLLBACK"); rerr != nil {
+		s.fail(rerr)
+	}
+	switch {
+	case pg.Code == stateFenced:
+		s.fail(err) // healing finds out who has the store
+		return err
+	case pg.Code == stateStale, pg.Code == stateUniqueViolation && pg.ConstraintName == "records_pkey":
+		return errStale
+	case refusesData(pg):
+		return &refusedData{pg}
+	}
+	return err
+}
+
+// stored reads what is stored of the units' entities. The caller has the turn.
+func (s *Store) stored(ctx context.Context, units []persist.Unit) (map[persist.Key]stored, error) {
+	keys := keysOf(units)
+	known := make(map[persist.Key]stored, len(keys))
+	var err error
+	groups(len(keys), noSize, func(from, to int) {
+		if err == nil {
+			err = s.readStored(ctx, keys[from:to], known)
+		}
+	})
+	for i := range units {
+		u := &units[i]
+		k, there := known[u.Key]
+		if err != nil || !u.Force || !there {
+			continue
+		}
+		var last int64
+		err = s.writer.QueryRow(ctx, lastStatement, u.Key.Pod, u.Key.Name, int64(k.life)).Scan(&last)
+		k.last = uint64(last)
+		known[u.Key] = k
+	}
+	if err != nil {
+		if ended(err) || s.writer.IsClosed() {
+			s.fail(err)
+		}
+		return nil, s.unavailable(err)
+	}
+	return known, nil
+}
+
+func (s *Store) readStored(ctx context.Context, keys []persist.Key, into map[persist.Key]stored) error {
+	rows, err := s.writer.Query(ctx, readStatement,
+		column(keys, func(k *persist.Key) string { return k.Pod }), column(keys, func(k *persist.Key) string { return k.Name }))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k persist.Key
+		var life, revision int64
+		if err := rows.Scan(&k.Pod, &k.Name, &life, &revision); err != nil {
+			return err
+		}
+		into[k] = stored{life: uint64(life), revision: uint64(revision)}
+	}
+	return rows.Err()
+}
