@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humaecho"
@@ -35,6 +36,9 @@ type Config struct {
 	// MaxWaiting is how many requests may wait for entities at a time. 0 means
 	// 10,000.
 	MaxWaiting int
+	// Store is the kind of store that the pods are kept in, for people to read:
+	// "bolt", "json", "postgres", "memory". Empty if it is none of these.
+	Store string
 }
 
 // API is the HTTP interface of a pod registry. It is safe for concurrent use.
@@ -45,7 +49,8 @@ type API struct {
 	log      *slog.Logger
 	futures  *patterns.CompletionService
 	router   *echo.Echo
-	document []byte // the OpenAPI document
+	document []byte      // the OpenAPI document
+	backing  atomic.Bool // a backup is being written
 }
 
 var _ http.Handler = (*API)(nil)

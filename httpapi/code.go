@@ -8,18 +8,20 @@ type Code string
 
 // The codes, by status.
 const (
-	CodeMalformed    Code = "malformed"     // the body is not JSON, or not of the shape that is needed
-	CodeBadName      Code = "bad_name"      // a name in the path breaks a rule, which the detail names
-	CodeBadQuery     Code = "bad_query"     // limit, cursor, timeout or cascade has no usable value
-	CodeBadCondition Code = "bad_condition" // If-Match or If-None-Match is neither * nor a list of entity tags
+	CodeMalformed    Code = "malformed"      // the body is not JSON, or not of the shape that is needed
+	CodeBadName      Code = "bad_name"       // a name in the path breaks a rule, which the detail names
+	CodeBadQuery     Code = "bad_query"      // limit, cursor, timeout or cascade has no usable value
+	CodeBadCondition Code = "bad_condition"  // If-Match or If-None-Match is neither * nor a list of entity tags
+	CodeBadMessageID Code = "bad_message_id" // Idempotency-Key is not one text of 1 to 200 bytes
 
 	CodeForbiddenHost   Code = "forbidden_host"   // the Host header names none of the server's hosts
 	CodeForbiddenOrigin Code = "forbidden_origin" // a page of another origin sent the request
 
-	CodeNotFound      Code = "not_found" // there is nothing at this path
-	CodeNoSuchPod     Code = "no_such_pod"
-	CodeNoSuchEntity  Code = "no_such_entity" // and the request may not create it
-	CodeNoSuchMessage Code = "no_such_message"
+	CodeNotFound       Code = "not_found" // there is nothing at this path
+	CodeNoSuchPod      Code = "no_such_pod"
+	CodeNoSuchEntity   Code = "no_such_entity" // and the request may not create it
+	CodeNoSuchMessage  Code = "no_such_message"
+	CodeNotQuarantined Code = "not_quarantined" // the entity can be read
 
 	CodeMethodNotAllowed Code = "method_not_allowed" // Allow lists the path's methods
 	CodeTypedState       Code = "typed_state"        // the state of a typed pod's entity changes by messages only
@@ -35,20 +37,24 @@ const (
 	CodeBodyTooLarge     Code = "body_too_large"
 	CodeUnsupportedMedia Code = "unsupported_media_type" // Accept lists what is taken
 
-	CodeUnknownField  Code = "unknown_field"  // the body has a field that is not known
-	CodeBadDefinition Code = "bad_definition" // the definition of a pod
-	CodeRejected      Code = "rejected"       // the handler understood the message and refused it
-	CodeStoreRefused  Code = "store_refused"  // the store does not take this state; it is too large, say
+	CodeUnknownField    Code = "unknown_field"     // the body has a field that is not known
+	CodeBadDefinition   Code = "bad_definition"    // the definition of a pod
+	CodeRejected        Code = "rejected"          // the handler understood the message and refused it
+	CodeStoreRefused    Code = "store_refused"     // the store does not take this state; it is too large, say
+	CodeMessageIDReused Code = "message_id_reused" // the Idempotency-Key came with another message before
 
 	CodeMailboxFull Code = "mailbox_full" // the entity has too many messages waiting
 
 	CodeHandlerFailed Code = "handler_failed" // the message's handler or Init failed or panicked
 	CodeInternal      Code = "internal"       // a fault of the server, which it logged
 
+	CodeNoBackup Code = "no_backup" // the store cannot write itself out
+
 	CodeStoreUnavailable Code = "store_unavailable" // the store takes nothing at the moment; nothing was applied
 	CodeQuarantined      Code = "quarantined"       // the entity's record cannot be read
 	CodeStopping         Code = "stopping"          // the server is being stopped
 	CodeOverloaded       Code = "overloaded"        // the server has too many requests waiting
+	CodeBusy             Code = "busy"              // something must be finished first: messages that the entity sent, another backup
 
 	CodeOutcomeUnknown Code = "outcome_unknown" // no answer in time: the change may or may not have been made
 )
@@ -56,18 +62,19 @@ const (
 // codesByStatus is the table behind Codes and Status.
 func codesByStatus() []statusCodes {
 	return []statusCodes{
-		{http.StatusBadRequest, []Code{CodeMalformed, CodeBadName, CodeBadQuery, CodeBadCondition}},
+		{http.StatusBadRequest, []Code{CodeMalformed, CodeBadName, CodeBadQuery, CodeBadCondition, CodeBadMessageID}},
 		{http.StatusForbidden, []Code{CodeForbiddenHost, CodeForbiddenOrigin}},
-		{http.StatusNotFound, []Code{CodeNotFound, CodeNoSuchPod, CodeNoSuchEntity, CodeNoSuchMessage}},
+		{http.StatusNotFound, []Code{CodeNotFound, CodeNoSuchPod, CodeNoSuchEntity, CodeNoSuchMessage, CodeNotQuarantined}},
 		{http.StatusMethodNotAllowed, []Code{CodeMethodNotAllowed, CodeTypedState}},
 		{http.StatusConflict, []Code{CodePodExists, CodePodNotEmpty, CodePodReadOnly, CodeConflict}},
 		{http.StatusPreconditionFailed, []Code{CodeStaleRevision, CodeConditionFailed}},
 		{http.StatusRequestEntityTooLarge, []Code{CodeBodyTooLarge}},
 		{http.StatusUnsupportedMediaType, []Code{CodeUnsupportedMedia}},
-		{http.StatusUnprocessableEntity, []Code{CodeUnknownField, CodeBadDefinition, CodeRejected, CodeStoreRefused}},
+		{http.StatusUnprocessableEntity, []Code{CodeUnknownField, CodeBadDefinition, CodeRejected, CodeStoreRefused, CodeMessageIDReused}},
 		{http.StatusTooManyRequests, []Code{CodeMailboxFull}},
 		{http.StatusInternalServerError, []Code{CodeHandlerFailed, CodeInternal}},
-		{http.StatusServiceUnavailable, []Code{CodeStoreUnavailable, CodeQuarantined, CodeStopping, CodeOverloaded}},
+		{http.StatusNotImplemented, []Code{CodeNoBackup}},
+		{http.StatusServiceUnavailable, []Code{CodeStoreUnavailable, CodeQuarantined, CodeStopping, CodeOverloaded, CodeBusy}},
 		{http.StatusGatewayTimeout, []Code{CodeOutcomeUnknown}},
 	}
 }
@@ -102,5 +109,9 @@ func (c Code) Status() int {
 // retry reports whether the same request may succeed in a moment, and with
 // that whether the answer has a Retry-After.
 func (c Code) retry() bool {
-	return c == CodeMailboxFull || c == CodeStoreUnavailable || c == CodeOverloaded || c == CodeStopping
+	switch c {
+	case CodeMailboxFull, CodeStoreUnavailable, CodeOverloaded, CodeStopping, CodeBusy:
+		return true
+	}
+	return false
 }

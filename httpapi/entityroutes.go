@@ -123,9 +123,35 @@ func deleteEntity(c *call) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.askAck(p, entity.Delete(cond), timeout); err != nil {
+	discard, err := c.flag("discard")
+	if err != nil {
+		return err
+	}
+	m := entity.Delete(cond)
+	if discard {
+		m = entity.Discard()
+		m.If = cond
+	}
+	if _, err := c.askAck(p, m, timeout); err != nil {
 		return unmet(cond, err)
 	}
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// rebuildEntity has an event-sourced entity made again from its events.
+func rebuildEntity(c *call) error {
+	p, err := c.theEntity()
+	if err != nil {
+		return err
+	}
+	timeout, err := c.timeout()
+	if err != nil {
+		return err
+	}
+	ack, err := c.askAck(p, entity.Rebuild(), timeout)
+	if err != nil {
+		return err
+	}
+	return c.acknowledge(http.StatusOK, ack)
 }

@@ -74,6 +74,8 @@ func sentinels() []sentinel {
 		{entity.ErrMalformed, CodeMalformed, ""},
 		{entity.ErrDefinition, CodeBadDefinition, ""},
 		{entity.ErrStale, CodeConditionFailed, ""},
+		{entity.ErrReused, CodeMessageIDReused, ""},
+		{entity.ErrBusy, CodeBusy, ""},
 		{actor.ErrMailboxFull, CodeMailboxFull, ""},
 		{actor.ErrTimeout, CodeOutcomeUnknown, unknown},
 		{patterns.ErrCancelled, CodeOutcomeUnknown, unknown},

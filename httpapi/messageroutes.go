@@ -36,6 +36,9 @@ func postMessage(c *call) error {
 		return err
 	}
 	m.If = cond
+	if err := c.identify(m); err != nil {
+		return err
+	}
 	v, err := c.ask(p, m, timeout)
 	if err != nil {
 		return unmet(cond, err)

@@ -45,6 +45,9 @@ func (d documenter) answer(a answerDoc) *huma.Response {
 	if a.shape != nil || a.anyJSON {
 		r.Content = map[string]*huma.MediaType{jsonType: {Schema: d.schema(a.shape)}}
 	}
+	if a.bytes {
+		r.Content = map[string]*huma.MediaType{"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}
+	}
 	for _, h := range a.headers {
 		r.Headers[h] = &huma.Header{Description: headerTexts()[h], Schema: &huma.Schema{Type: huma.TypeString}}
 	}
@@ -102,6 +105,9 @@ func (d documenter) parameters(op *operation) []*huma.Param {
 	if op.conditional {
 		out = append(out, parameter("header", "If-Match"), parameter("header", "If-None-Match"))
 	}
+	if op.identified {
+		out = append(out, parameter("header", messageIDHeader))
+	}
 	return out
 }
 
@@ -123,12 +129,16 @@ func parameter(in, name string) *huma.Param {
 		p.Description = "Lists only names that begin with it."
 	case "cascade":
 		p.Description, p.Schema = "Delete the pod's entities, too.", &huma.Schema{Type: huma.TypeBoolean, Default: false}
+	case "discard":
+		p.Description, p.Schema = "Give up messages that the entity sent and that are not delivered.", &huma.Schema{Type: huma.TypeBoolean, Default: false}
 	case "timeout":
 		p.Description = "How long to wait for the answer, such as 500ms or 5s: at most 60s, 10s if left out."
 	case "If-Match":
 		p.Description = `Only if the entity exists (*) or is at one of these revisions ("7-3", ...).`
 	case "If-None-Match":
 		p.Description = `Only if the entity does not exist (*) or is at none of these revisions.`
+	case messageIDHeader:
+		p.Description = "A text of the client's own for this message to this entity, of 1 to 200 bytes. A repeat with the same text and message has no second effect and gets the first one's answer, also after a restart, for a day and among the entity's last 256."
 	}
 	return p
 }
@@ -140,5 +150,7 @@ func headerTexts() map[string]string {
 		"ETag":        `The entity's revision: "<life>-<revision>".`,
 		"Location":    "The path of what was created.",
 		"Retry-After": "Seconds after which the request may succeed.",
+
+		"Content-Disposition": "A name for the file.",
 	}
 }

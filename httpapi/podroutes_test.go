@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -149,11 +150,13 @@ func TestDocument(t *testing.T) {
 	require.Equal(t, "application/json", a.header.Get("Content-Type"))
 	require.True(t, strings.HasPrefix(w.doc.OpenAPI, "3.1."))
 	want := map[string][]string{
-		"/healthz": {"get"}, "/openapi.json": {"get"}, "/v1/quarantine": {"get"}, "/v1/pods": {"get"},
+		"/healthz": {"get"}, "/openapi.json": {"get"}, "/v1/store/backup": {"post"}, "/v1/pods": {"get"},
+		"/v1/quarantine": {"get"}, "/v1/quarantine/{pod}/{name}": {"delete", "get"}, "/v1/quarantine/{pod}/{name}/retry": {"post"},
 		"/v1/pods/{pod}": {"delete", "get", "put"}, "/v1/pods/{pod}/entities": {"get"},
 		"/v1/pods/{pod}/entities/{name}": {"delete", "get"}, "/v1/pods/{pod}/entities/{name}/state": {"get", "patch", "put"},
-		"/v1/pods/{pod}/entities/{name}/messages/{type}": {"post"},
+		"/v1/pods/{pod}/entities/{name}/messages/{type}": {"post"}, "/v1/pods/{pod}/entities/{name}/rebuild": {"post"},
 	}
+	bodiless := []string{"backup", "retry-quarantined", "rebuild-entity"}
 	got := map[string][]string{}
 	seen := map[string]bool{}
 	for path, methods := range w.doc.Paths {
@@ -164,7 +167,9 @@ func TestDocument(t *testing.T) {
 			}
 			got[path] = append(got[path], method)
 			require.NotEmpty(t, op.OperationID)
-			require.Equal(t, method == "put" || method == "post" || method == "patch", op.RequestBody != nil)
+			writes := (method == "put" || method == "post" || method == "patch") && !slices.Contains(bodiless, op.OperationID)
+			require.Equal(t, writes, op.RequestBody != nil, op.OperationID)
+			require.Equal(t, writes && op.OperationID != "put-pod", op.has("header", "Idempotency-Key"), op.OperationID)
 			for _, r := range op.Responses {
 				for _, code := range r.codes() {
 					seen[code] = true

@@ -63,6 +63,9 @@ func putState(c *call) error {
 		return err
 	}
 	m.If = w.cond
+	if err := c.identify(m); err != nil {
+		return err
+	}
 	ack, err := c.askAck(w.pod, m, w.timeout)
 	if err != nil {
 		return unmet(w.cond, err)
@@ -85,6 +88,9 @@ func patchState(c *call) error {
 		return err
 	}
 	m.If, m.NoCreate = w.cond, true
+	if err := c.identify(m); err != nil {
+		return err
+	}
 	ack, err := c.askAck(w.pod, m, w.timeout)
 	if err != nil {
 		return unmet(w.cond, err)

@@ -287,42 +287,6 @@ func TestStoreFaults(t *testing.T) {
 	require.Equal(t, `{"a":3}`, w.get(room+"/state").is(200).body)
 }
 
-func TestQuarantine(t *testing.T) {
-	mem := persisttest.NewMemory()
-	first := newWorldOn(t, mem, true)
-	first.docs()
-	first.put(room+"/state", `{"a":1}`).is(201)
-	first.put("/v1/pods/docs/entities/whole/state", `{"b":1}`).is(201)
-	require.Equal(t, `{"items":[]}`, first.get("/v1/quarantine").is(200).body)
-	first.close()
-
-	mem.Damage(persist.Key{Pod: "docs", Name: "room"})
-	w := newWorldOn(t, mem, true)
-	w.get(room).is(503, "quarantined")
-	w.get(room+"/state").is(503, "quarantined")
-	w.put(room+"/state", `{}`).is(503, "quarantined")
-	w.patch(room+"/state", `{}`).is(503, "quarantined")
-	w.post(room+"/messages/merge", `{}`).is(503, "quarantined")
-	var list struct {
-		Items []map[string]any
-		Next  string
-	}
-	w.get("/v1/pods/docs/entities").is(200).into(&list)
-	require.Len(t, list.Items, 2)
-	require.Len(t, list.Items[0], 2)
-	require.Equal(t, "room", list.Items[0]["name"])
-	require.NotEmpty(t, list.Items[0]["quarantined"])
-	require.Equal(t, "whole", list.Items[1]["name"])
-	w.get("/v1/quarantine").is(200).into(&list)
-	require.Len(t, list.Items, 1)
-	require.Equal(t, "docs", list.Items[0]["pod"])
-	require.Equal(t, "room", list.Items[0]["name"])
-	w.delete(room, "If-Match", `"9-9"`).is(204)
-	w.get(room).is(404, "no_such_entity")
-	require.Equal(t, `{"items":[]}`, w.get("/v1/quarantine").is(200).body)
-	w.put(room+"/state", `{}`).is(201)
-}
-
 func TestReadOnlyPods(t *testing.T) {
 	mem := persisttest.NewMemory()
 	first := newWorldOn(t, mem, true)

@@ -39,8 +39,13 @@ func resolve(u *url.URL) (path string, t target, err error) {
 		parts[i] = placeholder
 		return true
 	}
-	if len(parts) > 3 && parts[0] == "" && parts[1] == "v1" && take(3, "pods", &t.pod) &&
-		take(5, "entities", &t.entity) {
+	switch {
+	case len(parts) <= 3 || parts[0] != "" || parts[1] != "v1":
+	case parts[2] == "quarantine":
+		if take(3, "quarantine", &t.pod) {
+			take(4, placeholder, &t.entity)
+		}
+	case take(3, "pods", &t.pod) && take(5, "entities", &t.entity):
 		take(7, "messages", &t.message)
 	}
 	return strings.Join(parts, "/"), t, err

@@ -22,6 +22,7 @@ import (
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/httpapi"
+	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/persist/persisttest"
 	"github.com/twinsrv/twinsrv/pod"
 )
@@ -106,7 +107,17 @@ func newWorld(t testing.TB, options ...option) *world {
 
 func newWorldOn(t testing.TB, mem *persisttest.Memory, typed bool, options ...option) *world {
 	t.Helper()
+	return newWorldIn(t, mem, nil, typed, options...)
+}
+
+// newWorldIn is newWorldOn whose pods see another store in place of the one
+// that fails on request; nil leaves it.
+func newWorldIn(t testing.TB, mem *persisttest.Memory, in persist.PersistenceService, typed bool, options ...option) *world {
+	t.Helper()
 	w := &world{t: t, mem: mem, store: persisttest.NewFaultStore(mem), release: make(chan struct{})}
+	if in == nil {
+		in = w.store
+	}
 	var cfg httpapi.Config
 	var podCfg pod.Config
 	for _, o := range options {
@@ -114,7 +125,7 @@ func newWorldOn(t testing.TB, mem *persisttest.Memory, typed bool, options ...op
 	}
 	w.sys = actor.NewSystem("http", actor.Config{})
 	var err error
-	w.pods, err = pod.Open(w.sys, w.store, podCfg)
+	w.pods, err = pod.Open(w.sys, in, podCfg)
 	require.NoError(t, err)
 	if typed {
 		_, err = pod.Start(w.pods, gauges(w.release))
