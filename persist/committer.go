@@ -20,6 +20,10 @@ type CommitterConfig struct {
 	// KeepChanges is how many positions of the journal stay; older changes are
 	// dropped in the background. 0 means 1,000,000.
 	KeepChanges uint64
+	// KeepFor is how long changes stay; older ones are dropped in the
+	// background, within a thirty-second part of this time and at most an hour.
+	// 0 means that age drops nothing.
+	KeepFor time.Duration
 	// MinBackoff and MaxBackoff bound the wait between two tries to reopen a
 	// broken store. 0 means 50 ms and 5 s.
 	MinBackoff, MaxBackoff time.Duration
@@ -55,21 +59,31 @@ type Committer struct {
 	sys   *actor.System
 	store PersistenceService
 	cfg   CommitterConfig
-	ctx   context.Context // ends when Close gives up waiting
+	ctx   context.Context // of commits; ends when Close gives up waiting
 	stop  context.CancelFunc
+
+	background context.Context // of what reads and trims; ends when Close begins
+	leave      context.CancelFunc
 
 	mu      sync.Mutex
 	queue   []pending
 	running bool
 	closed  bool
 	down    error // why the store is being reopened; nil while it serves
+	jobs    int   // background jobs that run
 	idle    []*actor.Waiter
 	taken   uint64 // units that were ever queued
 	done    uint64 // of these, how many have their outcome
 	marks   []mark
 
-	last    uint64 // highest position seen; only the running job touches it
-	trimmed uint64 // position through which the journal was trimmed; likewise
+	position    uint64 // highest one that an outcome had
+	journaled   uint64 // highest one that a unit with changes had
+	watchers    []*watcher
+	quarantined map[*actor.Ref]Quarantined
+	projections map[string]bool // the names of those that run
+	retention   retention
+
+	last, lastChange uint64 // position and journaled, before they are told; the running job's
 }
 
 // mark is somebody who waits until so many units have their outcome.
@@ -87,8 +101,11 @@ type pending struct {
 // NewCommitter returns the committer of a service. The caller closes the
 // committer first and the service after it.
 func NewCommitter(sys *actor.System, store PersistenceService, cfg CommitterConfig) *Committer {
-	ctx, stop := context.WithCancel(context.Background())
-	return &Committer{sys: sys, store: store, cfg: cfg.withDefaults(), ctx: ctx, stop: stop}
+	c := &Committer{sys: sys, store: store, cfg: cfg.withDefaults()}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.background, c.leave = context.WithCancel(context.Background())
+	c.ageFromNow()
+	return c
 }
 
 // Service returns the store behind the committer, for reading.
@@ -124,21 +141,31 @@ func (c *Committer) run() {
 			c.settle(group, nil, refuse)
 		default:
 			c.commit(group)
-			c.trim()
 		}
 		c.deliver(group)
 		c.account(len(group))
 	}
 }
 
-// account notes that n more units have their outcome.
+// account notes that n more units have their outcome, and tells those who wait
+// for that and for changes.
 func (c *Committer) account(n int) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.done += uint64(n)
 	for len(c.marks) > 0 && c.marks[0].done <= c.done {
 		c.marks[0].waiter.Wake()
 		c.marks = c.marks[1:]
+	}
+	c.position = c.last
+	var told []*watcher
+	if c.lastChange > c.journaled {
+		c.journaled = c.lastChange
+		told = c.watchers // replaced, never changed
+	}
+	c.retainWhenDue()
+	c.mu.Unlock()
+	for _, w := range told {
+		w.f(c.lastChange)
 	}
 }
 
@@ -165,10 +192,7 @@ func (c *Committer) take() (group []pending, refuse error) {
 	if len(c.queue) == 0 {
 		c.running = false
 		c.queue = nil
-		for _, w := range c.idle {
-			w.Wake()
-		}
-		c.idle = nil
+		c.wakeIdle()
 		return nil, nil
 	}
 	n, size := 0, 0
@@ -264,6 +288,9 @@ func (c *Committer) settle(group []pending, outcomes []Outcome, err error) {
 		if err == nil {
 			o = outcomes[i]
 			c.last = max(c.last, o.Position)
+			if o.Err == nil && len(p.unit.Changes) > 0 {
+				c.lastChange = max(c.lastChange, o.Position)
+			}
 		}
 		p.lane.settle(p, o)
 	}
@@ -280,26 +307,51 @@ func (c *Committer) deliver(group []pending) {
 	}
 }
 
-// Close waits until everything queued has its outcome, or until ctx ends, and
-// then refuses whatever comes. It leaves the service open.
+// Close ends what runs in the background, waits until everything queued has its
+// outcome, or until ctx ends, and then refuses whatever comes. It leaves the
+// service open.
 func (c *Committer) Close(ctx context.Context) error {
 	defer c.stop()
-	defer func() {
+	c.leave()
+	c.stopAging()
+	for {
 		c.mu.Lock()
-		c.closed = true
+		if !c.running && c.jobs == 0 {
+			c.closed = true
+			c.mu.Unlock()
+			return nil
+		}
+		w := c.sys.NewWaiter()
+		c.idle = append(c.idle, w)
 		c.mu.Unlock()
-	}()
-	c.mu.Lock()
-	if !c.running {
-		c.closed = true
-		c.mu.Unlock()
-		return nil
+		if err := w.Wait(ctx); err != nil {
+			c.mu.Lock()
+			c.closed = true
+			c.mu.Unlock()
+			return fmt.Errorf("close the committer while a commit or its background is still running: %w", err)
+		}
 	}
-	w := c.sys.NewWaiter()
-	c.idle = append(c.idle, w)
-	c.mu.Unlock()
-	if err := w.Wait(ctx); err != nil {
-		return fmt.Errorf("close the committer while a commit is still running: %w", err)
+}
+
+// inBackground runs f, which ends when c.background does. Close waits for it.
+// mu is held.
+func (c *Committer) inBackground(f func()) {
+	c.jobs++
+	c.sys.Go(func() {
+		defer func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.jobs--
+			c.wakeIdle()
+		}()
+		f()
+	})
+}
+
+// wakeIdle has Close look again. mu is held.
+func (c *Committer) wakeIdle() {
+	for _, w := range c.idle {
+		w.Wake()
 	}
-	return nil
+	c.idle = nil
 }

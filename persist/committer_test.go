@@ -254,20 +254,3 @@ func TestClosedCommitterRefuses(t *testing.T) {
 	b.exec.RunFor(time.Second)
 	require.ErrorIs(t, w.results[0].Outcome.Err, persist.ErrUnavailable)
 }
-
-// TestJournalStaysInItsWindow: old changes are dropped while records stay.
-func TestJournalStaysInItsWindow(t *testing.T) {
-	b := newBench(t, 1, persist.CommitterConfig{MaxUnits: 100, KeepChanges: 2000})
-	defer b.close()
-	w := b.writer("x")
-	for range 10_000 {
-		w.write()
-	}
-	b.exec.RunFor(time.Minute)
-	changes, err := b.store.Log(context.Background(), 0, 10_000)
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(changes), 2000)
-	require.Less(t, len(changes), 2000+2*1024+200)
-	require.EqualValues(t, 10_000, changes[len(changes)-1].Position)
-	require.EqualValues(t, 10_000, b.revision("x"))
-}

@@ -146,20 +146,3 @@ func TestPersistentActorOutlivesFailedSaves(t *testing.T) {
 		b.close()
 	}
 }
-
-// TestPersistentActorThatCannotRecover is a failure of its own that its
-// supervisor decides on; it gets no message.
-func TestPersistentActorThatCannotRecover(t *testing.T) {
-	b := newBench(t, 1, persist.CommitterConfig{})
-	defer b.close()
-	ref, _ := b.till()
-	b.tell(ref, coin{}, save{})
-	b.exec.RunFor(time.Second)
-	ref.Stop()
-	require.NoError(t, b.sys.AwaitStop(context.Background(), ref))
-	b.store.OnLoads(func(persist.Key) bool { return true }, snapshot.ErrCorrupt)
-	ref, events := b.till()
-	_, err := ref.Ask(context.Background(), count{})
-	require.Error(t, err)
-	require.Empty(t, *events)
-}
