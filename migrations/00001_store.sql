@@ -7,6 +7,8 @@ CREATE TABLE store (
     epoch    bigint NOT NULL, -- rises whenever somebody takes the store, or takes it again
     instance text   NOT NULL, -- of the server that took it last
     holder   text   NOT NULL, -- the same, for people
+    pid      integer,         -- of the session that writes, and when it began
+    began    timestamptz,
     position bigint NOT NULL  -- the highest that was given
 ) WITH (fillfactor = 20);
 

@@ -82,10 +82,10 @@ func baseSession(cfg Config) session {
 		"default_transaction_read_only": "off",
 		"idle_session_timeout":          "0",
 		"jit":                           "off", // compiling takes longer than any statement here
-		// A statement that the client has given up must not go on for ever, and a
-		// transaction that it has left must let go of its locks.
-		"statement_timeout":                   milliseconds(cfg.Timeout),
-		"lock_timeout":                        milliseconds(cfg.Timeout),
+		// The server's patience ends before the client's: then it says that it has
+		// done nothing, while of a connection given up nothing is known.
+		"statement_timeout":                   milliseconds(cfg.Timeout * 4 / 5),
+		"lock_timeout":                        milliseconds(cfg.Timeout * 4 / 5),
 		"idle_in_transaction_session_timeout": milliseconds(cfg.Timeout),
 		// A client that vanished without a word is noticed in half a minute.
 		"tcp_keepalives_idle":              "10",
@@ -121,6 +121,23 @@ func (s session) apply(ctx context.Context, c *pgx.Conn) error {
 		return fmt.Errorf("set up the session: %w", err)
 	}
 	return nil
+}
+
+// identity tells a session from every other that the server ever had.
+type identity struct {
+	pid   int32
+	began time.Time
+}
+
+func identify(ctx context.Context, c *pgx.Conn) (i identity, err error) {
+	err = c.QueryRow(ctx, `SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()`).Scan(&i.pid, &i.began)
+	return i, err
+}
+
+// evict ends a session that the server may not have noticed to be gone. It does
+// nothing if the server will not, another role's for example.
+func evict(ctx context.Context, c *pgx.Conn, i identity) {
+	_, _ = c.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND backend_start = $2`, i.pid, i.began)
 }
 
 // connect opens one connection of its own, outside the pool.

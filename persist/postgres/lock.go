@@ -19,7 +19,7 @@ const lockPause = 50 * time.Millisecond
 type serverLock struct {
 	key  int64
 	conn *pgx.Conn
-	pid  uint32
+	id   identity
 
 	stop   context.CancelFunc // ends the watch
 	broken chan struct{}      // closed when the connection is found broken
@@ -32,7 +32,10 @@ func (t target) acquire(ctx context.Context, cfg Config, wait time.Duration) (*s
 	if err != nil {
 		return nil, err
 	}
-	l := &serverLock{key: t.lockKey("store"), conn: c, pid: c.PgConn().PID()}
+	l := &serverLock{key: t.lockKey("store"), conn: c}
+	if l.id, err = identify(ctx, c); err != nil {
+		return nil, errors.Join(err, closeQuietly(c))
+	}
 	for begin := time.Now(); ; {
 		var got bool
 		if err = c.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, l.key).Scan(&got); err != nil || got {
@@ -116,18 +119,6 @@ func (l *serverLock) release(ctx context.Context) {
 		_, _ = l.conn.Exec(ctx, `SELECT pg_advisory_unlock($1)`, l.key) // closing gives it back too, a little later
 	}
 	_ = closeQuietly(l.conn)
-}
-
-// evict ends the session that had the lock before, which the server may not
-// have noticed to be gone. It is this store's own, as long as the store row says
-// that nobody else came in between.
-func (t target) evict(ctx context.Context, c *pgx.Conn, pid uint32, instance string) error {
-	_, err := c.Exec(ctx, `
-		SELECT pg_terminate_backend(l.pid) FROM pg_locks l, store
-		WHERE l.locktype = 'advisory' AND l.granted AND l.pid = $1 AND l.pid <> pg_backend_pid()
-			AND ((l.classid::bigint << 32) | l.objid::bigint) = $2 AND store.instance = $3`,
-		int32(pid), t.lockKey("store"), instance)
-	return err
 }
 
 // closeQuietly closes a connection and waits for as long as that needs on a

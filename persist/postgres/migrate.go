@@ -43,31 +43,31 @@ func Migrate(ctx context.Context, url string) (Migrations, error) {
 	if err != nil {
 		return Migrations{}, fmt.Errorf("%s: migrate: %w", t.where, err)
 	}
-	_, err = checkServer(ctx, c)
-	if err = errors.Join(err, c.Close(ctx)); err != nil {
+	defer func() { _ = closeQuietly(c) }()
+	if _, err := checkServer(ctx, c); err != nil {
 		return Migrations{}, fmt.Errorf("%s: migrate: %w", t.where, err)
 	}
-	return t.migrate(ctx, false)
+	m, err := t.migrate(ctx, c, false)
+	if err != nil {
+		return m, fmt.Errorf("%s: migrate: %w", t.where, err)
+	}
+	return m, nil
 }
 
-// migrate brings the schema up to date, or with only says whether it is.
-func (t target) migrate(ctx context.Context, only bool) (m Migrations, err error) {
+// migrate brings the schema up to date, or with only says whether it is. It
+// looks by c and works by connections of its own.
+func (t target) migrate(ctx context.Context, c *pgx.Conn, only bool) (m Migrations, err error) {
 	m.Schema = t.schema
 	s := session{"statement_timeout": "0", "lock_timeout": "0", "idle_session_timeout": "0"}
-	db := stdlib.OpenDB(*t.pool.ConnConfig.Copy(), stdlib.OptionAfterConnect(s.apply))
-	defer func() {
-		err = errors.Join(err, db.Close())
-		if err != nil {
-			err = fmt.Errorf("%s: migrate: %w", t.where, err)
-		}
-	}()
+	db := stdlib.OpenDB(*t.pool.ConnConfig.Copy(), stdlib.OptionAfterConnect(s.apply)) // connects when it is used
+	defer func() { err = errors.Join(err, db.Close()) }()
 	p, err := goose.NewProvider(goose.DialectPostgres, db, migrations.Files,
 		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 	if err != nil {
 		return m, err
 	}
 	newest := p.ListSources()[len(p.ListSources())-1].Version
-	if m.Version, err = version(ctx, db); err != nil {
+	if m.Version, err = version(ctx, c); err != nil {
 		return m, err
 	}
 	switch {
@@ -99,15 +99,13 @@ func (t target) migrate(ctx context.Context, only bool) (m Migrations, err error
 
 // version reads the schema's version without changing anything; 0 if it has
 // none.
-func version(ctx context.Context, db *sql.DB) (int64, error) {
+func version(ctx context.Context, c *pgx.Conn) (v int64, err error) {
 	var there bool
-	err := db.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema() AND tablename = $1)`,
+	err = c.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema() AND tablename = $1)`,
 		goose.DefaultTablename).Scan(&there)
-	if err != nil || !there {
-		return 0, err
+	if err == nil && there {
+		err = c.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&v)
 	}
-	var v int64
-	err = db.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&v)
 	return v, err
 }
 

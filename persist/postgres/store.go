@@ -92,9 +92,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 		s.cfg.Logger.Warn(warning, "store", s.target.where)
 	}
 	// The lock comes first: nobody who serves sees the tables change under it.
-	m, err := s.target.migrate(ctx, s.cfg.NoMigrate)
+	m, err := s.target.migrate(ctx, s.lock.conn, s.cfg.NoMigrate)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", s.target.where, err)
 	}
 	for _, step := range m.Applied {
 		s.cfg.Logger.Info("the schema was migrated", "store", s.target.where, "version", step.Version, "name", step.Name, "took", step.Took)

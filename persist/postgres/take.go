@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -44,7 +45,10 @@ func (s *Store) connect(ctx context.Context, first bool) error {
 	}
 	for name, sql := range statements() {
 		if _, err := c.Prepare(ctx, name, sql); err != nil {
-			return errors.Join(fmt.Errorf("%w: %w", ErrSchema, err), closeQuietly(c))
+			if pg := serverError(err); pg != nil && strings.HasPrefix(pg.Code, "42") { // no such table, column, right
+				err = fmt.Errorf("%w: %w", ErrSchema, err)
+			}
+			return errors.Join(err, closeQuietly(c))
 		}
 	}
 	s.writer, s.used = c, time.Now()
@@ -52,10 +56,21 @@ func (s *Store) connect(ctx context.Context, first bool) error {
 }
 
 func (s *Store) takeStore(ctx context.Context, c *pgx.Conn, first bool) error {
+	me, err := identify(ctx, c)
+	if err != nil {
+		return err
+	}
+	// A transaction that the last writer has left half sent would hold the row.
+	var pid *int32
+	var began *time.Time
+	err = c.QueryRow(ctx, `SELECT pid, began FROM store WHERE $2 OR instance = $1`, s.instance, first).Scan(&pid, &began)
+	if err == nil && pid != nil && began != nil && *pid != me.pid {
+		evict(ctx, c, identity{*pid, *began})
+	}
 	var position int64
-	err := c.QueryRow(ctx, `
-		UPDATE store SET epoch = epoch + 1, instance = $1, holder = $2 WHERE $3 OR instance = $1
-		RETURNING epoch, position`, s.instance, s.holder, first).Scan(&s.epoch, &position)
+	err = c.QueryRow(ctx, `
+		UPDATE store SET epoch = epoch + 1, instance = $1, holder = $2, pid = $4, began = $5 WHERE $3 OR instance = $1
+		RETURNING epoch, position`, s.instance, s.holder, first, me.pid, me.began).Scan(&s.epoch, &position)
 	if !errors.Is(err, pgx.ErrNoRows) {
 		s.next = uint64(position) + 1
 		return err
@@ -158,9 +173,7 @@ func (s *Store) again(ctx context.Context) error {
 	if s.lock.alive() {
 		return nil
 	}
-	if err := s.target.evict(ctx, s.writer, s.lock.pid, s.instance); err != nil {
-		return err
-	}
+	evict(ctx, s.writer, s.lock.id)
 	l, err := s.target.acquire(ctx, s.cfg, max(s.cfg.LockTimeout, 0))
 	if err != nil {
 		return err
