@@ -35,8 +35,11 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 		_ = os.Remove(f.Name())
 	}()
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
-		_, err := tx.WriteTo(&watchedWriter{ctx: ctx, w: f, store: s})
-		return err
+		w := &watchedWriter{ctx: ctx, w: f, store: s}
+		if _, err := tx.WriteTo(w); w.err == nil {
+			return err
+		}
+		return w.err // bbolt's says it in a text
 	})
 	if err != nil {
 		return fmt.Errorf("back up %s: %w", s.path, err)
@@ -56,16 +59,22 @@ type watchedWriter struct {
 	ctx   context.Context
 	w     io.Writer
 	store *Store
+	err   error // the first one
 }
 
 func (w *watchedWriter) Write(b []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
+	switch {
+	case w.err != nil:
+	case w.ctx.Err() != nil:
+		w.err = w.ctx.Err()
+	case w.store != nil && w.store.leaving.Load():
+		w.err = fmt.Errorf("%w: the file is being closed", persist.ErrUnavailable)
+	default:
+		n, err := w.w.Write(b)
+		w.err = err
+		return n, err
 	}
-	if w.store != nil && w.store.leaving.Load() {
-		return 0, fmt.Errorf("%w: the store is being closed", persist.ErrUnavailable)
-	}
-	return w.w.Write(b)
+	return 0, w.err
 }
 
 // Restore makes the file at path of what Backup has written. It refuses, with an
