@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -196,6 +197,61 @@ func TestAPageDamagedUnderTheStoreHarmsItsEntitiesAlone(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 }
 
+func TestDamageThatEveryCommitMeetsClosesTheStore(t *testing.T) {
+	s := tempStore(t)
+	o := mustCommit(t, s, create(rooms("a"), "A"), create(rooms("b"), strings.Repeat("long", 2000)))
+	for r := uint64(1); r < 40; r++ {
+		mustCommit(t, s, persist.Unit{Key: rooms("a"), Life: o[0].Life, Expect: r, Record: record(r+1, "A"),
+			Changes: []persist.Change{{Revision: r + 1, Type: "changed", Data: []byte("<log>" + strings.Repeat("x", 300))}}})
+	}
+	overwrite(t, s, "<log>")
+	_, err := s.Commit(ctx, []persist.Unit{step(rooms("b"), o[1].Life, 1, "B2"), create(rooms("c"), "C")})
+	require.ErrorIs(t, err, persist.ErrUnavailable, "nothing was done, and nobody's data is at fault")
+	require.NotErrorIs(t, err, persist.ErrInvalid, "halving the group would not help")
+	require.ErrorIs(t, err, ErrDamaged)
+	_, err = s.Load(ctx, rooms("b"))
+	require.ErrorIs(t, err, persist.ErrUnavailable)
+	err = s.Reopen(ctx)
+	require.ErrorIs(t, err, persist.ErrUnavailable)
+	require.ErrorIs(t, err, ErrDamaged)
+	require.ErrorContains(t, err, "page ")
+}
+
+func TestADamagedPageMetWhileACommitIsWrittenHarmsItsEntitiesAlone(t *testing.T) {
+	s := tempStore(t)
+	var units []persist.Unit
+	for i := range 60 {
+		units = append(units, persist.Unit{Key: rooms(fmt.Sprintf("r%02d", i)), Record: record(1, fmt.Sprintf("<r%02d>%300d", i, i))})
+	}
+	o := mustCommit(t, s, units...)
+	overwrite(t, s, "<r20>")
+	// Deletions leave a page so empty that bbolt wants to join it with the one
+	// beside it, which is damaged; that happens while it commits.
+	refused := 0
+	for i := range 60 {
+		k := rooms(fmt.Sprintf("r%02d", i))
+		got, err := s.Commit(ctx, []persist.Unit{{Key: k, Life: o[i].Life, Expect: 1, Delete: true}})
+		require.NotErrorIs(t, err, persist.ErrUnknown)
+		require.NotErrorIs(t, err, persist.ErrUnavailable, "the store serves on")
+		if err != nil {
+			require.ErrorIs(t, err, persist.ErrInvalid)
+			require.ErrorIs(t, err, ErrDamaged)
+			require.Contains(t, state(t, s, k), "<r", "it is as it was")
+			refused++
+			continue
+		}
+		if got[0].Err != nil {
+			require.ErrorIs(t, got[0].Err, ErrDamaged)
+			continue
+		}
+		// The damaged page is now the one that would have its key, if any had.
+		_, err = s.Load(ctx, k)
+		require.True(t, errors.Is(err, persist.ErrNotFound) || errors.Is(err, snapshot.ErrCorrupt), "%v", err)
+	}
+	require.NotZero(t, refused, "no commit met the page while it was written")
+	mustCommit(t, s, create(persist.Key{Pod: "other", Name: "x"}, "works"))
+}
+
 // failSync makes fdatasync of one descriptor fail with EIO in this process, for
 // good.
 func failSync(fd int) error {
@@ -225,6 +281,24 @@ func failSync(fd int) error {
 		return errno
 	}
 	return nil
+}
+
+// plays are what children do on Linux, with a path.
+func plays() map[string]func(path string) error {
+	opened := func(play func(s *Store) error) func(path string) error {
+		return func(path string) error {
+			s, err := Open(path, Config{})
+			if err != nil {
+				return err
+			}
+			return errors.Join(play(s), s.Close())
+		}
+	}
+	return map[string]func(path string) error{
+		"failsync":  opened(playFailingSync),
+		"sizelimit": opened(playSizeLimit),
+		"smalldisk": playSmallDisk,
+	}
 }
 
 // playFailingSync is what the child of the next test does.

@@ -2,6 +2,5 @@
 
 package bolt
 
-import "errors"
-
-func playFailingSync(*Store) error { return errors.New("only for Linux") }
+// plays are what children do on Linux.
+func plays() map[string]func(path string) error { return nil }

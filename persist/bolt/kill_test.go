@@ -38,17 +38,35 @@ func writeForEver(s *Store) {
 	}
 }
 
+// compactForEver compacts the file between the commits of writeForEver.
+func compactForEver(s *Store) {
+	for s.Compact(ctx) == nil {
+	}
+}
+
 func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
-	t.Parallel()
+	for _, verb := range []string{"write", "compact"} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			killAndLook(t, verb)
+		})
+	}
+}
+
+func killAndLook(t *testing.T, verb string) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	acknowledged := 0
-	for round := range 8 {
-		cmd := process(t, "write", path)
+	for round := range 12 {
+		cmd := process(t, verb, path)
 		out, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
 		lines := bufio.NewReader(out)
-		for range 10 + 7*round {
+		steps := 5 + 4*round
+		if verb == "compact" {
+			steps = 3 + round/2 // each waits for a whole compaction
+		}
+		for range steps {
 			line, err := lines.ReadString('\n')
 			require.NoError(t, err)
 			acknowledged, err = strconv.Atoi(strings.TrimSpace(line))
@@ -77,5 +95,6 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, c, int(a.Revision))
 		require.NoError(t, s.Close())
+		requireAlone(t, path)
 	}
 }

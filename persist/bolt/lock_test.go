@@ -28,6 +28,13 @@ func runAsChild() (code int, ok bool) {
 		fmt.Println(err)
 		return 2, true
 	}
+	if play, ok := plays()[verb]; ok { // see the tests that use them
+		if err := play(path); err != nil {
+			fmt.Println(err)
+			return 1, true
+		}
+		return 0, true
+	}
 	s, err := Open(path, Config{})
 	if err != nil {
 		fmt.Println(err)
@@ -39,11 +46,9 @@ func runAsChild() (code int, ok bool) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "write": // until killed: says each revision that is durable
 		writeForEver(s)
-	case "failsync": // see its test
-		if err := playFailingSync(s); err != nil {
-			fmt.Println(err)
-			return 1, true
-		}
+	case "compact": // likewise, and compacts the file at the same time
+		go compactForEver(s)
+		writeForEver(s)
 	}
 	_ = s.Close()
 	return 0, true
