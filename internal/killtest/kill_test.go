@@ -18,15 +18,18 @@ const writers = 24
 // TestKillLosesNothing: after kill -9 at a random moment and a restart, every
 // acknowledged request is in the state and no other is half there.
 func TestKillLosesNothing(t *testing.T) {
-	rounds, acks, lost := kills(t, build(t, ""), 20)
+	t.Parallel()
+	want := rounds(t, 20)
+	done, acks, lost := kills(t, build(t, ""), want)
 	require.NoError(t, lost)
-	require.Equal(t, 20, rounds)
-	t.Logf("%d acknowledged requests over %d kills, none lost", acks, rounds)
+	require.Equal(t, want, done)
+	t.Logf("%d acknowledged requests over %d kills, none lost", acks, done)
 }
 
 // TestKillFindsEarlyAcknowledgements: the same finds a committer that
 // acknowledges before it has committed.
 func TestKillFindsEarlyAcknowledgements(t *testing.T) {
+	t.Parallel()
 	binary := build(t, "persist/committer.go", [2]string{"\t\t\tc.commit(group)\n", `
 			early := true
 			outcomes := make([]Outcome, len(group))
@@ -46,9 +49,9 @@ func TestKillFindsEarlyAcknowledgements(t *testing.T) {
 			}
 			c.commit(group)
 `})
-	rounds, _, lost := kills(t, binary, 40)
+	done, _, lost := kills(t, binary, 40)
 	require.ErrorContains(t, lost, "acknowledged", "40 kills found nothing")
-	t.Logf("found at kill %d: %v", rounds, lost)
+	t.Logf("found at kill %d: %v", done, lost)
 }
 
 // kills runs writers against a server that is killed and started again, until
@@ -79,6 +82,7 @@ func kills(t *testing.T, binary string, rounds int) (done, acks int, lost error)
 			wrong = append(wrong, w.check(p))
 		}
 		acks = total(all)
+		killed.Add(1)
 		t.Logf("kill %d: %d acknowledged", done, acks-before)
 		if lost = errors.Join(wrong...); lost != nil {
 			return done, acks, lost

@@ -3,6 +3,7 @@ package killtest
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,7 +17,22 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if config := os.Getenv(childEnv); config != "" {
+		if err := runChild(config); err != nil {
+			fmt.Fprintln(os.Stderr, "error:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	code := m.Run()
+	if err := errors.Join(server.stop(), goleak.Find()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	fmt.Printf("%d processes killed\n", killed.Load())
+	os.Exit(code)
+}
 
 const root = "../.."
 
@@ -24,16 +40,23 @@ const root = "../.."
 // file, which the build takes in its place.
 func build(t *testing.T, file string, edits ...[2]string) string {
 	t.Helper()
+	return compile(t, []string{"build"}, "./cmd/twinsrv", file, edits)
+}
+
+// compile runs a command of go that makes a program of a package.
+func compile(t *testing.T, command []string, pkg, file string, edits [][2]string) string {
+	t.Helper()
 	dir := t.TempDir()
-	args := []string{"build", "-o", filepath.Join(dir, "twinsrv")}
+	program := filepath.Join(dir, "program")
+	args := append(command, "-o", program)
 	if file != "" {
 		args = append(args, "-overlay", overlay(t, dir, file, edits))
 	}
-	cmd := exec.Command("go", append(args, "./cmd/twinsrv")...)
+	cmd := exec.Command("go", append(args, pkg)...)
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	return filepath.Join(dir, "twinsrv")
+	return program
 }
 
 func overlay(t *testing.T, dir, file string, edits [][2]string) string {
