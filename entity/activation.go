@@ -70,10 +70,11 @@ type activation struct {
 	barrier   *barrier // runs once nothing is in flight
 	async     flusher
 	mail      mail
-	snapshots snapshots // of an event-sourced entity
-	anew      bool      // the next recovery is from the journal alone
-	owes      bool      // the store has, or may have, messages of it to deliver
-	leaving   bool      // it leaves once what it began for that is durable
+	snapshots snapshots     // of an event-sourced entity
+	anew      bool          // the next recovery is from the journal alone
+	owes      bool          // the store has, or may have, messages of it to deliver
+	setback   time.Duration // the pause before messages go out again after commits that failed
+	leaving   bool          // it leaves once what it began for that is durable
 	self      *actor.Ref
 	asked     *actor.Promise // of the message in progress
 }
@@ -163,7 +164,7 @@ func (a *activation) abandon(ctx *actor.Context) {
 	a.async.last(ctx, a)
 	a.async.cancel()
 	a.mail.outbox.stop()
-	if a.owes || a.mail.outbox.count > 0 {
+	if a.owesMail() {
 		a.host.Owes()
 	}
 	if a.inFlight > 0 {

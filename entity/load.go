@@ -72,11 +72,14 @@ func read(ctx context.Context, store persist.PersistenceService, spec *Spec, key
 
 // recovered takes the record in and opens the mailbox.
 func (a *activation) recovered(ctx *actor.Context, l loaded) {
+	a.owes = a.owesMail()
+	if a.poison != nil {
+		a.setback = min(max(2*a.setback, minResend), maxResend)
+	}
 	a.poison, a.lane = nil, nil
 	a.model.forget()
 	a.head = head{}
 	a.async.reset()
-	a.owes = a.owes || a.mail.outbox.count > 0
 	a.mail.outbox.stop()
 	a.mail, a.snapshots = mail{}, snapshots{}
 	switch {
@@ -123,6 +126,13 @@ func (a *activation) begin(l loaded) {
 	a.model.adopt(l.state)
 	r.State, r.Schema = l.enc, a.spec.Version
 	a.host.SetView(&r)
+}
+
+// owesMail reports whether the store has, or may have, rows of messages that the
+// entity is to deliver or to remove.
+func (a *activation) owesMail() bool {
+	o := &a.mail.outbox
+	return a.owes || !o.idle() || o.last > 0 && (a.poison != nil || a.inFlight > 0)
 }
 
 // tryAgain reads an entity again after a while that has messages to deliver.

@@ -199,10 +199,17 @@ func (a *activation) dispatchParcel(ctx *actor.Context, p *parcel) {
 	}
 }
 
-// resumeOutbox sends what an earlier activation left behind.
+// resumeOutbox sends what was read from the store: at once, unless a commit has
+// just failed. Entities whose store is away would else keep each other busy.
 func (a *activation) resumeOutbox(ctx *actor.Context) {
 	for _, k := range a.mail.outbox.receivers() {
-		a.sendLine(ctx, a.mail.outbox.lines[k])
+		l := a.mail.outbox.lines[k]
+		if a.setback == 0 {
+			a.sendLine(ctx, l)
+			continue
+		}
+		l.again, l.pause = true, a.setback
+		a.wakeLine(ctx, l, k, l.pause)
 	}
 }
 

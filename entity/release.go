@@ -200,7 +200,7 @@ func (a *activation) applied(ctx *actor.Context, e *entry, o persist.Outcome) {
 		a.unapplied(ctx, e, o.Err)
 		return
 	}
-	e.waits = false
+	e.waits, a.setback = false, 0
 	e.position = o.Position
 	e.life = o.Life
 	if e.removes {
