@@ -3,10 +3,11 @@
 # It needs Go (the version in go.mod) and make. `make race`, and so `make
 # check`, also need a C compiler: the race detector is linked by cgo. Linters
 # come from tools/go.mod; nothing is installed globally, except that `make
-# test` fetches strace and curl where they are missing and it may (see tools/scripts/need.sh).
+# test` fetches strace, curl and PostgreSQL where they are missing and it may
+# (see tools/scripts/need.sh).
 #
 # Tests that need something beyond Go look at TWINSRV_REQUIRE, a comma
-# separated list (known: strace, curl). Where the thing is missing, a test that needs
+# separated list (known: strace, curl, postgres). Where the thing is missing, a test that needs
 # it fails if it is listed, and else skips with a reason that begins with
 # "needs strace: " and the like. With CI=true everything known is required.
 
@@ -21,7 +22,7 @@ TESTFLAGS ?=
 PKGS      ?= ./...
 
 ifeq ($(CI),true)
-TWINSRV_REQUIRE ?= strace,curl
+TWINSRV_REQUIRE ?= strace,curl,postgres
 endif
 export TWINSRV_REQUIRE
 
@@ -98,4 +99,4 @@ cc:
 	@command -v $$($(GO) env CC) >/dev/null || { echo "make race needs a C compiler ($$($(GO) env CC) is not on the path); make test does without."; exit 1; }
 
 programs:
-	@tools/scripts/need.sh strace curl
+	@tools/scripts/need.sh strace curl postgres

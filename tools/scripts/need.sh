@@ -9,30 +9,41 @@ set -euo pipefail
 works() {
 	case $1 in
 	strace) strace -f -o /dev/null true >/dev/null 2>&1 ;;
+	postgres) compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null ;;
 	*) command -v "$1" >/dev/null ;;
 	esac
 }
 
 required() { [[ ",${TWINSRV_REQUIRE:-}," == *",$1,"* ]]; }
 
+# package is the Debian package that has a program.
+package() {
+	case $1 in
+	postgres) echo postgresql ;;
+	*) echo "$1" ;;
+	esac
+}
+
 # install prints why it could not, if it could not.
 install() {
-	if command -v "$1" >/dev/null; then
-		echo "$1 is installed but does not work here (may this machine trace processes?)"
+	if [[ $1 == strace ]] && command -v strace >/dev/null; then
+		echo "strace is installed but does not work here (may this machine trace processes?)"
 	elif [[ $(uname -s) != Linux ]]; then
 		echo "$1 is for Linux only"
 	elif ! command -v apt-get >/dev/null; then
 		echo "$1 is not installed and there is no apt-get to install it with"
 	elif [[ $(id -u) != 0 ]]; then
-		echo "$1 is not installed; only root may: apt-get install $1"
+		echo "$1 is not installed; only root may: apt-get install $(package "$1")"
 	else
-		echo "installing $1 by apt-get; some tests use it" >&2
+		local wanted
+		wanted=$(package "$1")
+		echo "installing the package $wanted by apt-get; some tests use it" >&2
 		export DEBIAN_FRONTEND=noninteractive
-		if ! { apt-get install -y -qq --no-install-recommends "$1" ||
-			{ apt-get update -qq && apt-get install -y -qq --no-install-recommends "$1"; }; } >/dev/null 2>&1; then
-			echo "apt-get could not install $1"
+		if ! { apt-get install -y -qq --no-install-recommends "$wanted" ||
+			{ apt-get update -qq && apt-get install -y -qq --no-install-recommends "$wanted"; }; } >/dev/null 2>&1; then
+			echo "apt-get could not install $wanted"
 		elif ! works "$1"; then
-			echo "$1 was installed but does not work here (may this machine trace processes?)"
+			echo "$1 was installed but does not work here"
 		fi
 	fi
 }
