@@ -2,7 +2,7 @@ package postgres
 
 import (
 	"errors"
-	"strings"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -53,8 +53,9 @@ func fatal(pg *pgconn.PgError) bool {
 	return severity == "FATAL" || severity == "PANIC"
 }
 
-// refusesData says whether the server refused a value: data exceptions (22) and
-// program limits (54).
+// refusesData says whether the server refused a value: data exceptions (22),
+// program limits (54), and what people have put on the tables themselves:
+// constraints (23) and triggers (P0).
 func refusesData(pg *pgconn.PgError) bool {
-	return strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "54")
+	return slices.Contains([]string{"22", "54", "23", "P0"}, pg.Code[:min(2, len(pg.Code))])
 }

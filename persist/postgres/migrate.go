@@ -58,7 +58,10 @@ func Migrate(ctx context.Context, url string) (Migrations, error) {
 // looks by c and works by connections of its own.
 func (t target) migrate(ctx context.Context, c *pgx.Conn, only bool) (m Migrations, err error) {
 	m.Schema = t.schema
-	s := session{"statement_timeout": "0", "lock_timeout": "0", "idle_session_timeout": "0"}
+	s := baseSession(Config{}.withDefaults())
+	for _, bound := range []string{"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"} {
+		s[bound] = "0"
+	}
 	db := stdlib.OpenDB(*t.pool.ConnConfig.Copy(), stdlib.OptionAfterConnect(s.apply)) // connects when it is used
 	defer func() { err = errors.Join(err, db.Close()) }()
 	p, err := goose.NewProvider(goose.DialectPostgres, db, migrations.Files,
