@@ -80,7 +80,7 @@ type Committer struct {
 	journaled   uint64 // highest one that a unit with changes had
 	watchers    []*watcher
 	quarantined map[*actor.Ref]Quarantined
-	projections map[string]bool // the names of those that run
+	projections map[string]*Running
 	retention   retention
 
 	last, lastChange uint64 // position and journaled, before they are told; the running job's
@@ -142,6 +142,9 @@ func (c *Committer) run() {
 		default:
 			c.commit(group)
 		}
+		c.mu.Lock()
+		c.position = c.last // before anybody hears of it, so that it can be waited for
+		c.mu.Unlock()
 		c.deliver(group)
 		c.account(len(group))
 	}
@@ -156,7 +159,6 @@ func (c *Committer) account(n int) {
 		c.marks[0].waiter.Wake()
 		c.marks = c.marks[1:]
 	}
-	c.position = c.last
 	var told []*watcher
 	if c.lastChange > c.journaled {
 		c.journaled = c.lastChange
@@ -314,6 +316,7 @@ func (c *Committer) Close(ctx context.Context) error {
 	defer c.stop()
 	c.leave()
 	c.stopAging()
+	c.endProjections()
 	for {
 		c.mu.Lock()
 		if !c.running && c.jobs == 0 {

@@ -176,11 +176,11 @@ func guarded(f func() error) (err error) {
 
 func (h *persistentHost) restore(ctx *Context, s Snapshot) error {
 	if err := h.user.Recover(ctx, s); err != nil {
-		return fmt.Errorf("Recover: %w", err)
+		return fmt.Errorf("its Recover failed: %w", err)
 	}
 	if p, ok := h.user.(PostRecoverer); ok {
 		if err := p.PostRecovery(ctx); err != nil {
-			return fmt.Errorf("PostRecovery: %w", err)
+			return fmt.Errorf("its PostRecovery failed: %w", err)
 		}
 	}
 	return nil

@@ -62,11 +62,11 @@ func TestUnreadableSnapshotIsQuarantined(t *testing.T) {
 		}
 		require.Len(t, failed, 1)
 		heal()
-		require.Equal(t, ask[any](b, ref, persist.RetryRecovery{}), nil)
+		require.Nil(t, ask[any](b, ref, persist.RetryRecovery{}))
 		require.Equal(t, 2, ask[int](b, ref, count{}))
 		require.Equal(t, []string{"recover", "post-recovery", "pre-start"}, *events)
 		require.Empty(t, b.committer.Quarantined())
-		require.Equal(t, ask[any](b, ref, persist.RetryRecovery{}), nil, "nothing to do")
+		require.Nil(t, ask[any](b, ref, persist.RetryRecovery{}), "nothing to do")
 		_, err = ref.Ask(context.Background(), persist.DiscardSnapshot{})
 		require.Error(t, err)
 		require.EqualValues(t, 1, b.revisionOf(tillKey()), "nothing was discarded")
@@ -95,7 +95,7 @@ func TestDiscardedSnapshot(t *testing.T) {
 	_, err = ref.Ask(context.Background(), count{})
 	require.ErrorIs(t, err, snapshot.ErrCorrupt, "it stays in quarantine, for what it was")
 	stop()
-	require.Equal(t, ask[any](b, ref, persist.DiscardSnapshot{}), nil)
+	require.Nil(t, ask[any](b, ref, persist.DiscardSnapshot{}))
 	heal()
 	require.Zero(t, b.revisionOf(tillKey()), "the deletion is durable before it is acknowledged")
 	require.Equal(t, 0, ask[int](b, ref, count{}))
@@ -179,7 +179,7 @@ func TestFailingRecoveryIsTriedAgainAndQuarantined(t *testing.T) {
 				require.ErrorIs(t, err, persist.ErrQuarantined)
 				require.ErrorContains(t, err, "on purpose")
 				mode = "well"
-				require.Equal(t, ask[any](b, ref, persist.RetryRecovery{}), nil)
+				require.Nil(t, ask[any](b, ref, persist.RetryRecovery{}))
 				require.Equal(t, 0, ask[int](b, ref, count{}))
 				b.tell(ref, fail{}) // the supervisor is asked anew
 				require.Equal(t, 0, ask[int](b, ref, count{}))

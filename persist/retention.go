@@ -47,6 +47,7 @@ type retention struct {
 	retry   bool          // the last run failed; only the timer starts the next
 	through uint64        // Trim has looked so far; 0 after a start
 	told    uint64        // the journal's mark: what is not behind it may be gone
+	asked   bool          // told is right: the store's mark has been read
 	judged  uint64        // the changes through here were there when age was judged last
 
 	mark  markRecord
@@ -340,15 +341,20 @@ type markState struct {
 }
 
 // trimmedThrough returns the mark: changes that are not behind it may be gone.
+// It reads the store once; then this committer alone moves the mark.
 func (c *Committer) trimmedThrough(ctx context.Context) (uint64, error) {
 	c.mu.Lock()
-	told := c.retention.told
+	told, asked := c.retention.told, c.retention.asked
 	c.mu.Unlock()
-	if told > 0 {
+	if asked {
 		return told, nil
 	}
 	m, err := c.loadMark(ctx)
-	return m.through, err
+	if err != nil {
+		return 0, err
+	}
+	c.tellMark(m.through)
+	return c.trimmedThrough(ctx)
 }
 
 func (c *Committer) loadMark(ctx context.Context) (markRecord, error) {
@@ -410,5 +416,5 @@ func (c *Committer) markTrimmed(ctx context.Context, through uint64) error {
 func (c *Committer) tellMark(through uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.retention.told = max(c.retention.told, through)
+	c.retention.told, c.retention.asked = max(c.retention.told, through), true
 }
