@@ -86,11 +86,14 @@ func (a *activation) Receive(ctx *actor.Context, msg any) error {
 	a.leaving = false
 	m, err := a.bind(msg)
 	reply := ctx.Defer()
+	if reply != nil && reply.Done() && !reply.GivenUp() {
+		reply = nil // whoever forwarded the message has answered it already
+	}
 	a.asked = reply
 	switch {
 	case err != nil:
 		a.refuse(ctx, msg, reply, err)
-	case reply != nil && reply.Done():
+	case reply != nil && reply.GivenUp():
 		// The asker was told that the outcome is unknown. Doing nothing is one
 		// of the possible ones, and keeps a backlog from outliving its askers.
 		a.refuse(ctx, msg, nil, fmt.Errorf("%s: %w: its asker had given up before its turn", a.key, actor.ErrTimeout))
