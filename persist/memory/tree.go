@@ -58,11 +58,7 @@ func (t *tree[K, V]) find(n *node[K, V], k K) (int, bool) {
 
 // child returns the index of the child that has k, if one has.
 func (t *tree[K, V]) child(n *node[K, V], k K) int {
-	i, found := t.find(n, k)
-	if found || i == 0 {
-		return i
-	}
-	return i - 1
+	return sort.Search(len(n.keys)-1, func(i int) bool { return t.compare(n.keys[i+1], k) > 0 })
 }
 
 func (t *tree[K, V]) get(k K) (v V, ok bool) {

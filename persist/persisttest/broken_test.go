@@ -2,12 +2,16 @@ package persisttest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -32,12 +36,14 @@ type broken struct {
 	lost    map[persist.Key]bool
 	deleted []persist.Key
 	kept    map[persist.Key][]byte
+	pods    map[string]bool
+	mu      sync.Mutex // for pods: writers run together
 	// last is the last position; positions are counted anew behind from.
 	last, from uint64
 }
 
 func newBroken(m *persisttest.Memory, how string) *broken {
-	return &broken{Memory: m, how: how, lost: map[persist.Key]bool{}, kept: map[persist.Key][]byte{}}
+	return &broken{Memory: m, how: how, lost: map[persist.Key]bool{}, kept: map[persist.Key][]byte{}, pods: map[string]bool{}}
 }
 
 // wrongs names each way of being broken, with the subtests that must notice.
@@ -64,6 +70,26 @@ func wrongs() map[string][]string {
 		"keeps the caller's bytes":        {"bytes stay their owner's"},
 		"forgets the time's nanoseconds":  {"create gives the record back as it was"},
 		"forgets changes of earlier life": {"changes are read by life and from a revision"},
+		"forgets what is an event":        {"an event comes back as one", "trim keeps the events of a life that has its record, and drops the states", "model"},
+		"trims from the start":            {"trim goes on behind its cursor", "model"},
+		"trims beyond its limit":          {"trim looks at no more than its limit", "trim goes on behind its cursor"},
+		"says that trim saw all":          {"trim goes on behind its cursor", "trim looks at no more than its limit"},
+		"trims nothing of the dead":       {"trim drops the events of a life that is over"},
+		"counts pods of the dead":         {"pods are those that have records, in byte order", "model"},
+		"forgets the position":            {"the position rises and is never forgotten"},
+		"knows one kind of rows":          {"rows of an entity come in the order of kind and ID", "model"},
+		"pages every kind from its start": {"rows of every kind come in the order of kinds, page by page", "model"},
+		"stops at a damaged row":          {"an unreadable row is told, and scanning goes on behind it"},
+		"stops at a damaged change":       {"an unreadable change is told, and scanning goes on behind it"},
+		"passes over a damaged row":       {"an unreadable row is told, and scanning goes on behind it"},
+		"passes over a damaged change":    {"an unreadable change is told, and scanning goes on behind it"},
+		"gives the imported new lives":    {"import takes everything as it is", "an imported entity goes on with its life and revision"},
+		"ignores the imported position":   {"behind an import positions go on above it"},
+		"imports the unreadable":          {"import refuses what must not be stored"},
+		"imports what is new alone":       {"import replaces records, rows and changes", "import repairs what is missing or cannot be read"},
+		"backs up no rows":                {"a backup has everything"},
+		"backs up halves":                 {"a backup during commits has what was acknowledged before, and no half of anything"},
+		"backs up late":                   {"a backup has everything"},
 	}
 }
 
@@ -97,6 +123,9 @@ func (b *broken) Commit(ctx context.Context, units []persist.Unit) ([]persist.Ou
 			continue
 		}
 		b.last = max(b.last, o[i].Position)
+		b.mu.Lock()
+		b.pods[u.Key.Pod] = true
+		b.mu.Unlock()
 		if b.how == "gives positions again" {
 			o[i].Position -= b.from
 			o[i].Life = min(o[i].Life, o[i].Position)
@@ -140,6 +169,11 @@ func (b *broken) spoil(ctx context.Context, u *persist.Unit) error {
 		if u.Force && err != nil {
 			u.Force = false
 		}
+	case "forgets what is an event":
+		u.Changes = slices.Clone(u.Changes)
+		for i := range u.Changes {
+			u.Changes[i].Event = false
+		}
 	case "forgets the time's nanoseconds":
 		if u.Record != nil {
 			r := *u.Record
@@ -182,6 +216,14 @@ func (b *broken) Log(ctx context.Context, after uint64, limit int) ([]persist.Ch
 	if b.how == "logs in reverse" {
 		slices.Reverse(c)
 	}
+	for _, change := range c {
+		if change.Err != nil && b.how == "stops at a damaged change" {
+			return nil, change.Err
+		}
+	}
+	if b.how == "passes over a damaged change" {
+		c = slices.DeleteFunc(c, func(c persist.Change) bool { return c.Err != nil })
+	}
 	return c, err
 }
 
@@ -195,26 +237,129 @@ func (b *broken) Changes(ctx context.Context, k persist.Key, life, from uint64, 
 }
 
 func (b *broken) Trim(ctx context.Context, after, through uint64, limit int) (persist.Trimmed, error) {
-	if b.how == "trims too much" {
+	switch b.how {
+	case "trims too much":
 		through++
+	case "trims from the start":
+		after = 0
+	case "trims beyond its limit":
+		limit++
+	case "trims nothing of the dead":
+		return persist.Trimmed{Through: through}, nil
 	}
-	return b.Memory.Trim(ctx, after, through, limit)
+	t, err := b.Memory.Trim(ctx, after, through, limit)
+	if b.how == "says that trim saw all" {
+		t.Through = max(after, through)
+	}
+	return t, err
 }
 
 func (b *broken) Rows(ctx context.Context, kind string, after *persist.Row, limit int) ([]persist.Row, error) {
+	if b.how == "pages every kind from its start" && after != nil && kind == "" {
+		after = &persist.Row{Kind: after.Kind}
+	}
 	rows, err := b.Memory.Rows(ctx, kind, after, limit)
 	if b.how == "keeps rows of the deleted" && err == nil && after == nil {
 		for _, k := range b.deleted {
 			rows = append(rows, persist.Row{Kind: kind, Key: k, ID: "old"})
 		}
 	}
+	for _, r := range rows {
+		if r.Err != nil && b.how == "stops at a damaged row" {
+			return nil, r.Err
+		}
+	}
+	if b.how == "passes over a damaged row" {
+		rows = slices.DeleteFunc(rows, func(r persist.Row) bool { return r.Err != nil })
+	}
 	return rows, err
+}
+
+func (b *broken) RowsOf(ctx context.Context, k persist.Key) ([]persist.Row, error) {
+	rows, err := b.Memory.RowsOf(ctx, k)
+	if b.how == "knows one kind of rows" {
+		rows = slices.DeleteFunc(rows, func(r persist.Row) bool { return r.Kind != rows[0].Kind })
+	}
+	return rows, err
+}
+
+func (b *broken) Pods(ctx context.Context) ([]string, error) {
+	pods, err := b.Memory.Pods(ctx)
+	if b.how == "counts pods of the dead" && err == nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		pods = slices.Sorted(maps.Keys(b.pods))
+	}
+	return pods, err
+}
+
+func (b *broken) Position(ctx context.Context) (uint64, error) {
+	p, err := b.Memory.Position(ctx)
+	if b.how == "forgets the position" && err == nil {
+		p = 0
+		log, _ := b.Memory.Log(ctx, 0, 1000)
+		for _, c := range log {
+			p = c.Position
+		}
+	}
+	return p, err
+}
+
+func (b *broken) Import(ctx context.Context, batch persist.Batch) error {
+	switch b.how {
+	case "gives the imported new lives":
+		batch.Records = slices.Clone(batch.Records)
+		for i := range batch.Records {
+			batch.Records[i].Record.Life++
+		}
+	case "ignores the imported position":
+		batch.Position = 0
+	case "imports the unreadable":
+		batch.Rows, batch.Changes = slices.Clone(batch.Rows), slices.Clone(batch.Changes)
+		for i := range batch.Rows {
+			batch.Rows[i].Err = nil
+		}
+		for i := range batch.Changes {
+			batch.Changes[i].Err = nil
+		}
+	case "imports what is new alone":
+		batch.Records = slices.DeleteFunc(slices.Clone(batch.Records), func(r persist.Stored) bool {
+			_, err := b.Memory.Load(ctx, r.Key)
+			return !errors.Is(err, persist.ErrNotFound)
+		})
+	}
+	return b.Memory.Import(ctx, batch)
+}
+
+func (b *broken) Backup(ctx context.Context, w io.Writer) error {
+	if b.how != "backs up late" {
+		return b.Memory.Backup(ctx, w)
+	}
+	_, err := b.Commit(ctx, []persist.Unit{{Key: room("later"), Record: &snapshot.Record{Revision: 1}}})
+	return errors.Join(err, b.Memory.Backup(ctx, w))
+}
+
+// restoreWrongly spoils what is restored from a backup.
+func restoreWrongly(t *testing.T, how string, backup io.Reader) persist.PersistenceService {
+	m, err := persisttest.Restore(ctx, backup)
+	require.NoError(t, err)
+	rows, err := m.Rows(ctx, "", nil, 1000)
+	require.NoError(t, err)
+	for i, r := range rows {
+		if how == "backs up halves" && i > 0 || how != "backs up halves" && how != "backs up no rows" {
+			continue
+		}
+		record, err := m.Load(ctx, r.Key)
+		require.NoError(t, err)
+		commit(t, m, persist.Unit{Key: r.Key, Life: record.Life, Expect: record.Revision, Rows: []persist.RowOp{{Kind: r.Kind, ID: r.ID, Delete: true}}})
+	}
+	return m
 }
 
 // again opens the broken store's data again.
 func (b *broken) again() *broken {
 	n := newBroken(b.Memory.Again(), b.how)
-	n.deleted, n.from = b.deleted, b.last
+	n.deleted, n.from, n.pods = b.deleted, b.last, b.pods
 	for k, lost := range b.lost {
 		if lost {
 			_, _ = n.Memory.Commit(context.Background(), []persist.Unit{{Key: k, Delete: true, Force: true}})
@@ -234,6 +379,10 @@ func TestBrokenStore(t *testing.T) {
 			Store:  b,
 			Reopen: func(*testing.T) persist.PersistenceService { b = b.again(); return b },
 			Damage: func(_ *testing.T, k persist.Key) { b.Damage(k) },
+
+			DamageRow:    func(_ *testing.T, r persist.Row) { b.DamageRow(r) },
+			DamageChange: func(_ *testing.T, c persist.Change) { b.DamageChange(c) },
+			Restore:      func(t *testing.T, r io.Reader) persist.PersistenceService { return restoreWrongly(t, how, r) },
 		}
 	})
 }

@@ -104,3 +104,26 @@ func TestTheStoreAfterACrashGoesItsOwnWay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "b", log[1].Key.Name)
 }
+
+func TestACrashLosesAnImportThatWasNotSynced(t *testing.T) {
+	batch := persist.Batch{Records: []persist.Stored{{Key: room("a"), Record: snapshot.Record{Life: 5, Revision: 2}}}, Position: 9}
+	kept := 0
+	for seed := range uint64(32) {
+		c := persisttest.NewCrashStore()
+		var after *persisttest.CrashStore
+		c.Pause = func(context.Context) error {
+			require.False(t, has(t, c, "a"))
+			after = c.Crash(seed)
+			return nil
+		}
+		require.ErrorIs(t, c.Import(ctx, batch), persist.ErrUnknown)
+		if has(t, after, "a") {
+			kept++
+		}
+		after.Pause = nil
+		require.NoError(t, after.Import(ctx, batch), "it may be imported again")
+		require.True(t, has(t, after.Crash(0), "a"))
+	}
+	require.Greater(t, kept, 4)
+	require.Less(t, kept, 28)
+}

@@ -1,8 +1,10 @@
 package persisttest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -148,4 +150,31 @@ func TestPauseRunsBeforeAnythingIsApplied(t *testing.T) {
 	commit(t, f, create("a"))
 	require.True(t, has(t, f, "a"))
 	require.Equal(t, 2, paused)
+}
+
+func TestFaultsOfImportsAndBackups(t *testing.T) {
+	batch := persist.Batch{Records: []persist.Stored{{Key: room("a"), Record: snapshot.Record{Life: 5, Revision: 2, State: []byte("a")}}}}
+	for _, taken := range []bool{true, false} {
+		f := persisttest.NewFaultStore(persisttest.NewMemory())
+		stop := f.OnImports(persist.ErrUnknown, taken)
+		require.ErrorIs(t, f.Import(ctx, batch), persist.ErrUnknown)
+		require.Equal(t, taken, has(t, f, "a"))
+		stop()
+		require.NoError(t, f.Import(ctx, batch))
+		require.True(t, has(t, f, "a"))
+		f.Break()
+		require.ErrorIs(t, f.Import(ctx, batch), persist.ErrUnavailable)
+		require.ErrorIs(t, f.Backup(ctx, io.Discard), persist.ErrUnavailable)
+		require.NoError(t, f.Reopen(ctx))
+		var backup bytes.Buffer
+		require.NoError(t, f.Backup(ctx, &backup))
+		restored, err := persisttest.Restore(ctx, bytes.NewReader(backup.Bytes()))
+		require.NoError(t, err)
+		require.True(t, has(t, restored, "a"))
+		_, err = persisttest.Restore(ctx, bytes.NewReader(backup.Bytes()[:backup.Len()-10]))
+		require.Error(t, err, "half a backup")
+	}
+	f := persisttest.NewFaultStore(persisttest.NewFaultStore(persisttest.NewMemory()).Healing())
+	require.ErrorIs(t, f.Import(ctx, batch), persist.ErrInvalid, "the store inside has no such ability")
+	require.Error(t, f.Backup(ctx, io.Discard))
 }
