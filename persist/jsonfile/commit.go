@@ -49,11 +49,11 @@ func (s *Store) commit(units []persist.Unit) ([]persist.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.outcomes, s.adopt(c.lines, w, c.staged)
+	return c.outcomes, s.adopt(c.lines, w)
 }
 
 // adopt brings what is durable into the index.
-func (s *Store) adopt(lines []*line, w written, staged map[persist.Key]*stage) error {
+func (s *Store) adopt(lines []*line, w written) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, l := range lines {
@@ -76,7 +76,7 @@ func (s *Store) adopt(lines []*line, w written, staged map[persist.Key]*stage) e
 		case l.New || l.Full || !e.present:
 			c = newContent(e.key)
 		case c == nil:
-			c = staged[e.key].base
+			c = l.base
 		}
 		if err := l.apply(c); err != nil {
 			// It was read back from what was made of the caller's bytes.
@@ -171,6 +171,7 @@ func (c *commit) unit(u *persist.Unit, o *persist.Outcome) error {
 	l.setUnit(u, changes)
 	*o = persist.Outcome{Life: l.Life, Position: l.last()}
 	c.next = o.Position + 1
+	l.base = st.base
 	c.lines = append(c.lines, l)
 	if n := len(changes); n > 0 {
 		st.last = changes[n-1].Revision

@@ -54,5 +54,5 @@ func (s *Store) takeEdit(e *entity) error {
 	if err != nil {
 		return err
 	}
-	return s.adopt([]*line{l}, w, nil)
+	return s.adopt([]*line{l}, w)
 }

@@ -105,6 +105,10 @@ func (disk) SyncDir(path string) error {
 // replace writes a file as a whole: afterwards, also after a loss of power, it
 // is the old one or the new one. The name is durable after SyncDir.
 func replace(files fsys, temp, path string, content []byte) error {
+	// What a loss of power left under this name may be the other file as well.
+	if err := files.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	f, err := files.Create(temp)
 	if err != nil {
 		return err

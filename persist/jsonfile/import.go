@@ -54,7 +54,7 @@ func (s *Store) Import(ctx context.Context, b persist.Batch) error {
 	if err != nil {
 		return err
 	}
-	return s.adopt(im.lines, w, im.staged)
+	return s.adopt(im.lines, w)
 }
 
 type importing struct {
@@ -90,6 +90,7 @@ func (im *importing) line(key persist.Key, r *persist.Stored) (*line, error) {
 	if r != nil {
 		st.exists, st.life = true, r.Record.Life
 	}
+	l.base = st.base
 	im.lines = append(im.lines, l)
 	return l, nil
 }

@@ -84,6 +84,7 @@ const (
 type line struct {
 	lineHead
 	lineBody
+	base *content // what the entity's file has before it, where that was read
 }
 
 func (h *lineHead) key() persist.Key { return persist.Key{Pod: h.Pod, Name: h.Name} }

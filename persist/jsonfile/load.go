@@ -40,6 +40,10 @@ func (s *Store) load() error {
 	if err := r.settle(); err != nil {
 		return err
 	}
+	// A pod's folder may be there and not durable yet.
+	if err := s.files.SyncDir(filepath.Join(s.dir, podsName)); err != nil {
+		return err
+	}
 	// From here on nothing needs what the manifest does not name.
 	if err := m.write(s.files, s.dir); err != nil {
 		return err
@@ -80,6 +84,9 @@ func (s *Store) begin() error {
 		if err := s.files.Mkdir(filepath.Join(s.dir, name)); err != nil {
 			return err
 		}
+	}
+	if err := s.files.SyncDir(s.dir); err != nil {
+		return err
 	}
 	seg, err := s.newSegment(fmt.Sprintf("%020d%s", 1, segmentEnd), 1, 0)
 	if err != nil {

@@ -125,7 +125,7 @@ func (s *Store) Trim(ctx context.Context, after, through uint64, limit int) (per
 	if err != nil {
 		return persist.Trimmed{}, err
 	}
-	return t, s.adopt([]*line{l}, w, nil)
+	return t, s.adopt([]*line{l}, w)
 }
 
 // trim says what a Trim does.
