@@ -8,5 +8,15 @@
 // refused, because it was computed on something that never happened.
 //
 // PersistentActor is an actor with a snapshot of its own; entities (package
-// entity) are built on lanes directly.
+// entity) are built on lanes directly. An actor that cannot be recovered is in
+// quarantine until a message ends that (ErrQuarantined).
+//
+// The journal keeps what CommitterConfig says, by count and by age. A Projection
+// is a durable subscription to it, with a table that is always what the changes
+// up to its position make of it.
+//
+// Check reads a whole store and says what is wrong with it, and Copy brings one
+// store's content into another. Pods whose names begin with $ are the package's
+// own: $projections for projections and their tables, $journal for through which
+// position the journal was trimmed, $copy while a copy is under way.
 package persist

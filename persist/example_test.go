@@ -52,3 +52,43 @@ func ExamplePersistent() {
 	// 1 <nil>
 	// 2 <nil>
 }
+
+// A projection keeps a table of its own in step with the journal.
+func ExampleStartProjection() {
+	ctx := context.Background()
+	sys := actor.NewSystem("example", actor.Config{})
+	committer := persist.NewCommitter(sys, persisttest.NewMemory(), persist.CommitterConfig{})
+	perPod, err := persist.StartProjection(committer, persist.Projection{
+		Name: "changes-per-pod",
+		Apply: func(ctx context.Context, t *persist.Table, changes []persist.Change) error {
+			for _, c := range changes {
+				old, _, err := t.Get(ctx, c.Key.Pod)
+				if err != nil {
+					return err
+				}
+				t.Put(c.Key.Pod, append(old, '*'))
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	written := make(chan persist.Outcome, 1)
+	lane := committer.Lane(func(r []persist.Result) { written <- r[0].Outcome })
+	lane.Submit(persist.Unit{
+		Key:     persist.Key{Pod: "rooms", Name: "r1"},
+		Record:  &snapshot.Record{Revision: 1, Reserved: 1, Codec: "json", State: []byte(`{}`)},
+		Changes: []persist.Change{{Revision: 1, Type: "made"}},
+	}, nil)
+	outcome := <-written
+	fmt.Println(perPod.Wait(ctx, outcome.Position)) // so that it shows what was written
+	rooms, _, err := perPod.Get(ctx, "rooms")
+	fmt.Println(string(rooms), err)
+	_ = perPod.Stop(ctx)
+	_ = committer.Close(ctx)
+	_ = sys.Stop(ctx)
+	// Output:
+	// <nil>
+	// * <nil>
+}
