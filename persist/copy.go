@@ -71,8 +71,8 @@ var (
 //
 // A copy that was interrupted is gone on with by another Copy of the same
 // source, unchanged, into the same destination: how far it is stands there in
-// the record $copy/progress, which is removed at the end. A server should not be
-// started on a store that has it.
+// the record $copy/progress, which is removed at the end. Nobody should use a
+// store that has it: see CopyUnfinished.
 func Copy(ctx context.Context, from, to PersistenceService, o CopyOptions) (CopyReport, error) {
 	im, ok := to.(Importer)
 	if !ok {
@@ -83,6 +83,19 @@ func Copy(ctx context.Context, from, to PersistenceService, o CopyOptions) (Copy
 		return c.report, fmt.Errorf("copy the store: %w", err)
 	}
 	return c.report, nil
+}
+
+// CopyUnfinished says that a store is the destination of a copy that has not
+// come to its end.
+func CopyUnfinished(ctx context.Context, s PersistenceService) (bool, error) {
+	_, err := s.Load(ctx, copyKey())
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return false, nil
+	case err == nil, errors.Is(err, snapshot.ErrCorrupt), errors.Is(err, snapshot.ErrNewer):
+		return true, nil
+	}
+	return false, fmt.Errorf("find out whether the store is an unfinished copy: %w", err)
 }
 
 // copyKey is where the destination notes how far a copy is.
@@ -175,10 +188,11 @@ func (c *copying) run(ctx context.Context) error {
 
 // begin finds out whether to begin or to go on.
 func (c *copying) begin(ctx context.Context) error {
-	if _, err := c.from.Load(ctx, copyKey()); err == nil {
-		return fmt.Errorf("the source is a copy that was not finished: go on with that one first")
-	} else if !errors.Is(err, ErrNotFound) {
+	switch unfinished, err := CopyUnfinished(ctx, c.from); {
+	case err != nil:
 		return fmt.Errorf("look at the source: %w", err)
+	case unfinished:
+		return errors.New("the source is a copy that was not finished: go on with that one first")
 	}
 	var err error
 	if c.through, err = c.from.Position(ctx); err != nil {

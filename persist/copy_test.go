@@ -133,7 +133,7 @@ func TestCopyIsWhole(t *testing.T) {
 			require.NoError(rt, err)
 			return s
 		}
-		kinds := rapid.SampledFrom([]string{"memory", "memory", "memory", "memory", "memory", "bolt"})
+		kinds := rapid.SampledFrom([]string{"memory", "memory", "memory", "memory", "memory", "memory", "memory", "memory", "bolt"})
 		from, to := open(kinds.Draw(rt, "from")), open(kinds.Draw(rt, "to"))
 		defer func() { require.NoError(rt, errors.Join(from.Close(), to.Close())) }()
 		fill(rt, from, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(0, 150).Draw(rt, "units"))
@@ -182,6 +182,9 @@ func TestCopyRefuses(t *testing.T) {
 	require.Error(t, err)
 	_, err = persist.Copy(ctx, half, persisttest.NewMemory(), persist.CopyOptions{})
 	require.ErrorContains(t, err, "not finished")
+	unfinished, err := persist.CopyUnfinished(ctx, half)
+	require.NoError(t, err)
+	require.True(t, unfinished)
 	other := persisttest.NewMemory()
 	fill(t, other, 3, 100)
 	_, err = persist.Copy(ctx, other, half, persist.CopyOptions{})
@@ -190,6 +193,9 @@ func TestCopyRefuses(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, report.Resumed)
 	require.Len(t, report.Digest, 64)
+	unfinished, err = persist.CopyUnfinished(ctx, half)
+	require.NoError(t, err)
+	require.False(t, unfinished)
 
 	half, left = persisttest.NewMemory(), 6
 	_, err = persist.Copy(ctx, from, flaky{half, &left}, persist.CopyOptions{})

@@ -53,7 +53,10 @@ type (
 
 func (h *persistentHost) PreStart(ctx *actor.Context) error {
 	h.self, h.key = ctx.Self(), h.user.PersistenceID()
-	var err error
+	err := h.key.Check()
+	if err != nil {
+		return fmt.Errorf("start %s: %w", h.key, err)
+	}
 	if h.committer, err = h.cfg.serviceOf(ctx.System(), h.user); err != nil {
 		return fmt.Errorf("start %s: %w", h.key, err)
 	}

@@ -318,6 +318,10 @@ func TestSnapshotsAreUpgraded(t *testing.T) {
 	require.Equal(t, purse{4, 5}, ask[purse](b, ref, count{}))
 }
 
+type nameless struct{ *till }
+
+func (nameless) PersistenceID() persist.Key { return persist.Key{Pod: "tills"} }
+
 // TestServices: the system's default, that of the Props, and an actor's own.
 func TestServices(t *testing.T) {
 	b := newBench(t, 1, persist.CommitterConfig{})
@@ -326,6 +330,9 @@ func TestServices(t *testing.T) {
 	ref, err := b.sys.Spawn("", persist.PersistentConfig{}.Props(func() persist.PersistentActor { return &purseActor{} }))
 	require.NoError(t, err)
 	require.NoError(t, b.sys.AwaitStop(ctx, ref), "without any service it cannot start")
+	ref, err = b.sys.Spawn("", persist.Persistent(b.committer, nil, func() persist.PersistentActor { return nameless{&till{}} }))
+	require.NoError(t, err)
+	require.NoError(t, b.sys.AwaitStop(ctx, ref), "nor without a key")
 
 	b.committer.MakeDefault()
 	ref = b.purse(persist.PersistentConfig{}, &purseActor{})

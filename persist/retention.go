@@ -235,10 +235,8 @@ func (c *Committer) retainAge(ctx context.Context) (time.Duration, error) {
 		return 0, nil
 	case r.more:
 		return minLook, nil
-	case r.young.IsZero(): // nothing but what the future holds
-		return look, nil
 	}
-	return min(max(r.young.Sub(cutoff), minLook), look), nil
+	return look, nil // not for each change that grows old: every round costs commits
 }
 
 // advance moves retention's time towards now. It is zero afterwards when the

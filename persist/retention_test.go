@@ -90,7 +90,7 @@ func TestJournalStaysInItsWindow(t *testing.T) {
 // commits go on without a pause, nor after a restart.
 func TestWindowIsKeptUnderLoad(t *testing.T) {
 	a := newAging(t, persisttest.NewMemory(), persist.CommitterConfig{MaxUnits: 500, KeepChanges: 3000})
-	for range 30 {
+	for range 15 {
 		a.write("x", 1000)
 		a.exec.RunFor(time.Millisecond)
 		require.Less(t, a.kept(), 3000+3*1024)
