@@ -151,7 +151,7 @@ func (s *Store) transact(ctx context.Context, position uint64, work []execution)
 	if err := ctx.Err(); err != nil {
 		return s.notBegun(err)
 	}
-	if err := s.checkWriter(); err != nil {
+	if err := s.checkWriter(ctx); err != nil {
 		return err
 	}
 	b := &pgx.Batch{}
@@ -185,15 +185,15 @@ func (s *Store) transact(ctx context.Context, position uint64, work []execution)
 }
 
 // checkWriter notices, before anything is sent, that the server or the network
-// has ended the connection while it was idle. That takes a millisecond, and so a
+// has ended the connection while it was idle. That takes a round trip, and so a
 // connection that was just used is not looked at.
-func (s *Store) checkWriter() error {
+func (s *Store) checkWriter(ctx context.Context) error {
 	idle := time.Since(s.used)
 	s.used = time.Now()
 	if idle < idleCheck {
 		return nil
 	}
-	if err := s.writer.PgConn().CheckConn(); err != nil {
+	if err := s.writer.Ping(ctx); err != nil {
 		s.fail(err)
 		return fmt.Errorf("nothing was sent: the connection was lost: %w", err)
 	}

@@ -40,6 +40,7 @@ func TestConnectionCutInTheCommit(t *testing.T) {
 			proxy, url := through(t, freshURL(t))
 			s := mustOpen(t, url, Config{Timeout: 2 * time.Second})
 			a := mustCommit(t, s, create(rooms("a"), "one"))[0]
+			epoch := ask[int64](t, url, `SELECT epoch FROM store`)
 			struck := proxy.Strike(c.fault)
 			_, err := s.Commit(ctx, []persist.Unit{step(rooms("a"), a.Life, 1, "two")})
 			require.ErrorIs(t, err, persist.ErrUnknown)
@@ -47,6 +48,7 @@ func TestConnectionCutInTheCommit(t *testing.T) {
 			<-struck
 
 			require.Equal(t, c.want, state(t, s, rooms("a")), "the store heals itself before it reads")
+			require.Greater(t, ask[int64](t, url, `SELECT epoch FROM store`), epoch, "what was begun before is fenced off")
 			p, err := s.Position(ctx)
 			require.NoError(t, err)
 			// What comes late comes too late, also when the entity stands still.
@@ -93,10 +95,11 @@ func TestWhatWasNotBegunIsUnavailable(t *testing.T) {
 	// An idle connection that the server ends is seen before anything is sent.
 	execSQL(t, own, `SELECT pg_terminate_backend(pid) FROM store`)
 	require.Eventually(t, func() bool {
-		s.turn <- struct{}{}
-		defer s.release()
-		return s.writer.PgConn().CheckConn() != nil
+		return ask[int64](t, own, `SELECT count(*) FROM pg_stat_activity a JOIN store s ON s.pid = a.pid AND s.began = a.backend_start`) == 0
 	}, patience, tick)
+	s.turn <- struct{}{}
+	s.used = time.Time{} // long ago
+	s.release()
 	_, err = s.Commit(ctx, []persist.Unit{step(rooms("a"), a.Life, 2, "three")})
 	require.ErrorIs(t, err, persist.ErrUnavailable)
 	serves(t, s)
@@ -276,10 +279,9 @@ func TestFencing(t *testing.T) {
 	second := mustOpen(t, url, Config{})
 	proxy.Release()
 	require.Equal(t, "one", state(t, second, rooms("a")))
-	mustCommit(t, second, step(rooms("a"), a.Life, 1, "two"))
-
 	_, err = first.Commit(ctx, []persist.Unit{step(rooms("a"), a.Life, 1, "other two")})
 	require.ErrorIs(t, err, persist.ErrUnavailable)
+	mustCommit(t, second, step(rooms("a"), a.Life, 1, "two"))
 	require.Eventually(t, func() bool { return errors.Is(first.Reopen(ctx), ErrFenced) }, patience, tick)
 	for range 2 {
 		_, err = first.Commit(ctx, []persist.Unit{step(rooms("a"), a.Life, 2, "three"), create(rooms("b"), "b")})
@@ -335,4 +337,17 @@ func TestLostLockIsTakenAgain(t *testing.T) {
 	require.Eventually(t, relocked, patience, tick)
 	serves(t, s)
 	mustCommit(t, s, step(rooms("a"), a.Life, 2, "three"))
+}
+
+// A reading connection that was lost is replaced: the caller does not notice.
+func TestReadsSurviveALostConnection(t *testing.T) {
+	t.Parallel()
+	url := freshURL(t) + "&application_name=reading"
+	s := mustOpen(t, url, Config{Readers: 1})
+	mustCommit(t, s, create(rooms("a"), "one"))
+	require.Equal(t, "one", state(t, s, rooms("a")))
+	execSQL(t, url, `SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a, store
+		WHERE application_name = 'reading' AND a.pid NOT IN ($1, store.pid, pg_backend_pid())`, s.lock.id.pid)
+	require.Equal(t, "one", state(t, s, rooms("a")))
+	require.True(t, s.up())
 }

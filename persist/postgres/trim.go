@@ -32,7 +32,7 @@ func (s *Store) Trim(ctx context.Context, after, through uint64, limit int) (per
 		return t, nil
 	}
 	limit = limitOr(limit)
-	if err := s.checkWriter(); err != nil {
+	if err := s.checkWriter(ctx); err != nil {
 		return persist.Trimmed{}, s.unavailable(err)
 	}
 	b := &pgx.Batch{}
