@@ -13,7 +13,7 @@ import (
 func TestEachMeasurementPrintsItsLines(t *testing.T) {
 	var out, notes strings.Builder
 	dir := t.TempDir()
-	const chosen = "durable|tell|ping-pong|ask" // without those whose size is fixed
+	const chosen = "durable|stores/jsonfile|journal/append|tell|ping-pong|ask" // without those whose size is fixed
 	require.NoError(t, run([]string{"-for", "2ms", "-dir", dir, "-bench", chosen}, &out, &notes))
 	require.Equal(t, legend, notes.String())
 	var want []string

@@ -8,9 +8,11 @@
 // and the reference run in turn, and each value is the median of its runs, so
 // that a machine that is busy with something else spoils both alike.
 //
-// The values of durable/ are rates, commands a second: a ratio over 1 says that
-// ours is faster. The values of actor/ are costs, nanoseconds for one operation
-// or, where the name says so, bytes: a ratio under 1 says that ours is cheaper.
+// The values of durable/, stores/ and journal/ are rates, commands or events a
+// second: a ratio over 1 says that ours is faster. The values of actor/, start/
+// and memory/ are costs, nanoseconds for one operation or, where the name says
+// so, bytes: a ratio under 1 says that ours is cheaper. stores/postgres needs a
+// PostgreSQL server's binaries and is left out where there are none.
 package main
 
 import (
@@ -26,7 +28,7 @@ import (
 )
 
 // legend heads the lines. It goes where notes go, so that the output is lines only.
-const legend = "# name\tours\treference\tours/reference (durable/: a second, more is better; actor/: ns each or bytes, less is better)\n"
+const legend = "# name\tours\treference\tours/reference (durable/, stores/, journal/: a second, more is better; actor/, start/, memory/: ns or bytes, less is better)\n"
 
 // leastRuns is how many runs a median needs to be worth printing.
 const leastRuns = 5

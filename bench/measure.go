@@ -15,6 +15,8 @@ type measurement struct {
 	lines           []string // a name for each value
 	cost            bool     // the values are costs, not rates
 	ours, reference load
+	// setup, if set, prepares in a folder of its own, once for all runs.
+	setup func(dir string) error
 }
 
 func (m *measurement) matches(names *regexp.Regexp) bool {
@@ -27,7 +29,7 @@ type load func(dir string, period time.Duration) (values []float64, err error)
 
 func measurements() []measurement {
 	var all []measurement
-	for _, some := range [][]measurement{durable(), tells(), pingPongs(), asks(), spawns(), forkJoins()} {
+	for _, some := range [][]measurement{durable(), onStores(), onPostgres(), journals(), restarts(), sizes(), tells(), pingPongs(), asks(), spawns(), forkJoins()} {
 		all = append(all, some...)
 	}
 	return all
@@ -45,6 +47,16 @@ type session struct {
 
 // measure runs both sides in turn and prints the lines.
 func (s *session) measure(m measurement) error {
+	if m.setup != nil {
+		dir, err := os.MkdirTemp(s.dir, "twinsrv-bench-")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		if err := m.setup(dir); err != nil {
+			return fmt.Errorf("set up: %w", err)
+		}
+	}
 	ours, reference := make([][]float64, len(m.lines)), make([][]float64, len(m.lines))
 	for range s.runs {
 		if err := s.collect(m.ours, ours); err != nil {
