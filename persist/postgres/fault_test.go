@@ -27,18 +27,19 @@ func serves(t testing.TB, s *Store) {
 func TestConnectionCutInTheCommit(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		fault pgtest.Fault
-		want  string
+		fault   pgtest.Fault
+		timeout time.Duration
+		want    string
 	}{
-		"before the server got it":       {pgtest.DropCommit, "one"},
-		"before it arrives, later":       {pgtest.DelayCommit, "one"},
-		"after the server has committed": {pgtest.DropAnswer, "two"},
-		"so that the answer never comes": {pgtest.HoldAnswer, "two"},
+		"before the server got it":       {pgtest.DropCommit, 0, "one"},
+		"before it arrives, later":       {pgtest.DelayCommit, 0, "one"},
+		"after the server has committed": {pgtest.DropAnswer, 0, "two"},
+		"so that the answer never comes": {pgtest.HoldAnswer, 3 * time.Second, "two"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			proxy, url := through(t, freshURL(t))
-			s := mustOpen(t, url, Config{Timeout: 2 * time.Second})
+			s := mustOpen(t, url, Config{Timeout: c.timeout})
 			a := mustCommit(t, s, create(rooms("a"), "one"))[0]
 			epoch := ask[int64](t, url, `SELECT epoch FROM store`)
 			struck := proxy.Strike(c.fault)
@@ -110,7 +111,7 @@ func TestWhatWasNotBegunIsUnavailable(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	url := freshURL(t)
-	s := mustOpen(t, url, Config{Timeout: 300 * time.Millisecond})
+	s := mustOpen(t, url, Config{Timeout: time.Second})
 	a := mustCommit(t, s, create(rooms("a"), "one"))[0]
 	target, err := parse(url, Config{}.withDefaults())
 	require.NoError(t, err)
