@@ -20,8 +20,8 @@
 // # Whom it is for
 //
 // Open reads every file, and the names, lives and positions stay in memory:
-// about 300 bytes an entity and 100 a change that the journal keeps. States do
-// not. A pod is one flat folder, so that files are found by hand. Up to some
+// some hundreds of bytes an entity and about a hundred a change that the journal
+// keeps, by estimate. States do not. A pod is one flat folder, so that files are found by hand. Up to some
 // 100,000 entities that is comfortable; persist/bolt is for more, for states
 // that change all the time, and for entities with thousands of rows, since a
 // file is written as a whole.

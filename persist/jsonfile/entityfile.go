@@ -108,7 +108,8 @@ func appendRow(text []byte, id rowID, r row) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text = append(text, head[:bytes.Index(head, []byte(rowHead))]...)
+	named, _, _ := bytes.Cut(head, []byte(rowHead))
+	text = append(text, named...)
 	text = fmt.Appendf(text, `%s%08x"`, rowHead, checksum(text[start:]))
 	body := []byte(`{"damaged":true}`)
 	if !r.damaged {

@@ -77,7 +77,6 @@ func (s *Store) makeRoom() error {
 type job struct {
 	e       *entity
 	version uint64
-	err     error
 }
 
 // flush writes the files of all entities that have changed, makes them durable,
