@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/pod"
 )
 
 // Defaults of Config.
@@ -22,15 +25,35 @@ const (
 var (
 	// ErrListen refuses an address to listen on.
 	ErrListen = errors.New("address refused")
-	// ErrInUse says that another process serves the data folder.
-	ErrInUse = errors.New("the data folder is in use")
+	// ErrInUse says that another process has the store open.
+	ErrInUse = errors.New("the store is in use")
 )
 
 // Config says what to serve, and where. The zero value works.
 type Config struct {
-	// Data is the folder that holds the store; it is made if it is missing.
-	// Empty means DefaultData.
+	// Store names the store, which is made if it is missing: bolt:DIR, json:DIR,
+	// postgres://USER:PASSWORD@HOST/DATABASE, or memory: for one that ends with
+	// the server. Empty means bolt:Data.
+	Store string
+	// Data is the folder of the store bolt:Data. Empty means DefaultData. It
+	// must be empty when Store is set.
 	Data string
+	// Service, if set, is an open store that is used in place of Store and Data,
+	// which must be empty then. It stays the caller's to close, after the
+	// server.
+	Service persist.PersistenceService
+	// KeepChanges is how many changes the history keeps; older ones are dropped
+	// in the background. 0 means 1,000,000.
+	KeepChanges uint64
+	// KeepFor is how long changes stay in the history. 0 means that age drops
+	// none.
+	KeepFor time.Duration
+	// IdleAfter is how long an entity stays in memory without a message. 0 means
+	// 10 minutes, negative for ever.
+	IdleAfter time.Duration
+	// MaxActive is how many entities may be in memory. 0 means 100,000, negative
+	// sets no bound.
+	MaxActive int
 	// Listen is the TCP address to serve on. Port 0 picks a free one. Empty
 	// means DefaultListen.
 	Listen string
@@ -56,9 +79,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Data == "" {
-		c.Data = DefaultData
-	}
 	if c.Listen == "" {
 		c.Listen = DefaultListen
 	}
@@ -69,6 +89,29 @@ func (c Config) withDefaults() Config {
 		c.Drain = DefaultDrain
 	}
 	return c
+}
+
+// target says where the store is; it is the zero target when Service is.
+func (c Config) target() (target, error) {
+	switch {
+	case c.Service != nil && (c.Store != "" || c.Data != ""):
+		return target{}, fmt.Errorf("%w: an open store is given, and %q besides: want one of them", ErrStore, cmp.Or(c.Data, "another store"))
+	case c.Service != nil:
+		return target{}, nil
+	case c.Store != "" && c.Data != "":
+		return target{}, fmt.Errorf("%w: a store is given, and the data folder %s besides: want one of them", ErrStore, c.Data)
+	case c.Store != "":
+		return parseTarget(c.Store)
+	}
+	return target{kindBolt, cmp.Or(c.Data, DefaultData)}, nil
+}
+
+// pods is the part of the configuration that is theirs.
+func (c Config) pods() pod.Config {
+	return pod.Config{
+		IdleAfter: c.IdleAfter, MaxActive: c.MaxActive,
+		Committer: persist.CommitterConfig{KeepChanges: c.KeepChanges, KeepFor: c.KeepFor},
+	}
 }
 
 // checkListen refuses what would let others in without Insecure.

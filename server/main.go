@@ -2,13 +2,13 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -18,58 +18,130 @@ import (
 
 // commandLine is what the program understands.
 type commandLine struct {
-	Serve   serveCommand   `cmd:"" default:"withargs" help:"Serve the pods of a data folder over HTTP (the default)."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Serve      serveCommand       `cmd:"" default:"withargs" help:"Serve the pods of a store over HTTP (the default)."`
+	Store      storeCommands      `cmd:"" help:"Look after a store: migrate, check, copy, compact, backup, restore."`
+	Quarantine quarantineCommands `cmd:"" help:"Look after the entities of a running server that cannot be read."`
+	Version    versionCommand     `cmd:"" help:"Print the version."`
 }
 
-type serveCommand struct {
-	Data     string `default:"${data}" env:"TWINSRV_DATA" placeholder:"DIR" help:"Folder that holds the store; made if it is missing (${default})."`
-	Listen   string `default:"${listen}" env:"TWINSRV_LISTEN" placeholder:"ADDR" help:"Address to serve on; port 0 picks a free one (${default})."`
-	Insecure bool   `help:"Allow addresses other than loopback and any Host header. There is no authentication: whoever reaches the address may do everything."`
-}
+// The program's exit codes.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
 
-type versionCommand struct{}
+// usageError is a wrong use of the program: another try needs another command
+// line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+var errInterrupted = errors.New("it was interrupted, and is not done")
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func exitCode(err error) int {
+	var usage usageError
+	if errors.As(err, &usage) || errors.Is(err, ErrStore) || errors.Is(err, ErrListen) {
+		return exitUsage
+	}
+	return exitFailed
+}
 
 // Main is the program twinsrv with typed pods added: it reads the command line,
-// serves until SIGINT or SIGTERM, and exits. A second signal ends it at once.
+// does what that says (without a command: serves until SIGINT or SIGTERM), and
+// exits: with 0, with 1 when it failed, and with 2 when it was used wrongly. A
+// second signal ends it at once.
 func Main(definitions ...entity.Definition) {
-	if err := run(os.Args, definitions); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // so that a second signal does what signals do
+	err := run(ctx, os.Args, definitions)
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		err = errInterrupted
+	}
+	stop()
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: error: %v\n", filepath.Base(os.Args[0]), err)
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
 }
 
-func run(args []string, definitions []entity.Definition) error {
+func run(ctx context.Context, args []string, definitions []entity.Definition) error {
 	var line commandLine
 	parser, err := kong.New(&line,
 		kong.Name(filepath.Base(args[0])), kong.Description("A server of digital twins that keeps what it acknowledges."),
-		kong.UsageOnError(), kong.Vars{"data": DefaultData, "listen": DefaultListen},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Vars{"data": DefaultData, "listen": DefaultListen, "server": defaultServer, "stores": storeForms},
+		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if err != nil {
 		return err
 	}
 	parsed, err := parser.Parse(args[1:])
-	parser.FatalIfErrorf(err)
-	return parsed.Run(definitions)
+	if err != nil {
+		return usagef("%w; `%s --help` says what there is", err, helpFor(parser, err))
+	}
+	return parsed.Run(given(parsed), definitions)
 }
 
-// Run serves until a signal.
-func (c *serveCommand) Run(definitions []entity.Definition) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // so that a second signal does what signals do
-	if c.Data == "" {
-		c.Data = DefaultData
+// helpFor is the command whose help is wanted after a wrong command line.
+func helpFor(parser *kong.Kong, err error) string {
+	command := parser.Model.Name
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) {
+		for _, p := range wrong.Context.Path {
+			if p.Command != nil && p.Command.Name != "serve" { // serve is also what stands for no command at all
+				command += " " + p.Command.Name
+			}
+		}
 	}
-	return Run(ctx, Config{
-		Data: c.Data, Listen: c.Listen, Insecure: c.Insecure, Definitions: definitions,
-		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Version: version(),
-		Ready: func(addr net.Addr) {
-			fmt.Printf("serving %s on http://%s\n", c.Data, addr)
-		},
-	})
+	return command
 }
+
+// flags are the names of those that stand on the command line, and not just in
+// the environment.
+type flags map[string]bool
+
+func given(parsed *kong.Context) flags {
+	f := flags{}
+	for _, p := range parsed.Path {
+		if p.Flag != nil {
+			f[p.Flag.Name] = true
+		}
+	}
+	return f
+}
+
+// storeFlags say which store a command is about.
+type storeFlags struct {
+	Store string `env:"TWINSRV_STORE" placeholder:"STORE" help:"The store: ${stores}."`
+	Data  string `env:"TWINSRV_DATA" placeholder:"DIR" help:"Short for --store bolt:DIR (${data})."`
+}
+
+// settle leaves at most one of the two: the command line goes before the
+// environment.
+func (f *storeFlags) settle(given flags) error {
+	switch {
+	case f.Store == "" || f.Data == "":
+	case given["store"] && given["data"]:
+		return usagef("--store and --data both say where the store is: give one of them")
+	case given["data"]:
+		f.Store = ""
+	default:
+		f.Data = ""
+	}
+	return nil
+}
+
+// target returns the store that is meant.
+func (f *storeFlags) target(given flags) (target, error) {
+	if err := f.settle(given); err != nil {
+		return target{}, err
+	}
+	return Config{Store: f.Store, Data: f.Data}.target()
+}
+
+type versionCommand struct{}
 
 // Run prints the version.
 func (versionCommand) Run() error {
@@ -84,3 +156,6 @@ func version() string {
 	}
 	return "(devel)"
 }
+
+// examples formats what stands below a command's help.
+func examples(lines ...string) string { return "Examples:\n\n  " + strings.Join(lines, "\n  ") }

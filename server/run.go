@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Run opens the data folder and serves it until ctx ends; then it lets requests
+// Run opens the store and serves it until ctx ends; then it lets requests
 // and entities finish within cfg.Drain and closes everything. It returns nil
 // after a clean end.
 func Run(ctx context.Context, cfg Config) error {
@@ -43,7 +43,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(l) }()
-	s.cfg.Logger.Info("serving", "address", l.Addr().String(), "data", s.cfg.Data, "pods", len(s.pods.All()))
+	s.cfg.Logger.Info("serving", "address", l.Addr().String(), "store", s.Store(), "pods", len(s.pods.All()))
 	if s.cfg.Ready != nil {
 		s.cfg.Ready(l.Addr())
 	}

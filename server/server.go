@@ -5,24 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/httpapi"
-	"github.com/twinsrv/twinsrv/persist/bolt"
+	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/pod"
 )
 
-// file is the store's name in the data folder.
-const file = "twinsrv.db"
-
-// Server is an open data folder with its pods running. It listens nowhere by
-// itself: Handler serves it. It is safe for concurrent use.
+// Server is an open store with its pods running. It listens nowhere by itself:
+// Handler serves it. It is safe for concurrent use.
 type Server struct {
 	cfg   Config
-	store *bolt.Store
+	where target // of the store; zero when it is the caller's
+	store persist.PersistenceService
 	sys   *actor.System
 	pods  *pod.Pods
 	api   *httpapi.API
@@ -31,23 +27,23 @@ type Server struct {
 	closed  error
 }
 
-// Open opens the data folder, starts the pods of cfg.Definitions and those that
-// were declared, and prepares the HTTP API. Whoever opens it closes it. It
-// fails with ErrInUse when another process has the folder open.
+// Open opens the store, starts the pods of cfg.Definitions and those that were
+// declared, and prepares the HTTP API. Whoever opens it closes it. It fails with
+// ErrInUse when another process has the store open, and with ErrStore when cfg
+// names none.
 func Open(ctx context.Context, cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
-	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data folder: %w", err)
+	s := &Server{cfg: cfg, store: cfg.Service}
+	var err error
+	if s.where, err = cfg.target(); err != nil {
+		return nil, err
 	}
-	path := filepath.Join(cfg.Data, file)
-	store, err := bolt.Open(path, bolt.Config{})
-	switch {
-	case errors.Is(err, bolt.ErrLocked):
-		return nil, fmt.Errorf("%w: another process serves %s; stop that one, or give this one a folder of its own", ErrInUse, cfg.Data)
-	case err != nil:
-		return nil, fmt.Errorf("open the store: %w", err)
+	if s.store == nil {
+		if s.store, err = s.where.open(ctx, cfg.Logger); err != nil {
+			return nil, err
+		}
 	}
-	s := &Server{cfg: cfg, store: store, sys: actor.NewSystem("twinsrv", actor.Config{Logger: cfg.Logger})}
+	s.sys = actor.NewSystem("twinsrv", actor.Config{Logger: cfg.Logger})
 	if err := s.start(ctx); err != nil {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.Drain)
 		defer cancel()
@@ -57,8 +53,11 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 }
 
 func (s *Server) start(ctx context.Context) error {
-	var err error
-	if s.pods, err = pod.Open(s.sys, s.store, pod.Config{}); err != nil {
+	err := unfinishedCopy(ctx, s.store)
+	if err != nil {
+		return err
+	}
+	if s.pods, err = pod.Open(s.sys, s.store, s.cfg.pods()); err != nil {
 		return err
 	}
 	for _, d := range s.cfg.Definitions {
@@ -76,7 +75,7 @@ func (s *Server) start(ctx context.Context) error {
 		s.cfg.Logger.Warn("pods are served read-only: this program does not have their types", "pods", unknown)
 	}
 	s.api = httpapi.New(s.pods, httpapi.Config{
-		Logger: s.cfg.Logger, Hosts: s.cfg.hosts(), AnyHost: s.cfg.Insecure, Version: s.cfg.Version,
+		Logger: s.cfg.Logger, Hosts: s.cfg.hosts(), AnyHost: s.cfg.Insecure, Version: s.cfg.Version, Store: s.where.kind,
 	})
 	return nil
 }
@@ -84,14 +83,22 @@ func (s *Server) start(ctx context.Context) error {
 // Pods returns the registry of the pods.
 func (s *Server) Pods() *pod.Pods { return s.pods }
 
+// Store names the store, without its password; "" if it is the caller's own.
+func (s *Server) Store() string {
+	if s.where.kind == "" {
+		return ""
+	}
+	return s.where.String()
+}
+
 // System returns the actor system that everything runs in.
 func (s *Server) System() *actor.System { return s.sys }
 
 // Handler returns the HTTP API.
 func (s *Server) Handler() http.Handler { return s.api }
 
-// Close finishes what the entities began, makes it durable and lets go of the
-// folder, within ctx. An error says what was not finished; what was
+// Close finishes what the entities began, makes it durable and closes the
+// store, within ctx. An error says what was not finished; what was
 // acknowledged is durable all the same. Later calls return what the first did.
 func (s *Server) Close(ctx context.Context) error {
 	s.closing.Do(func() { s.closed = s.close(ctx) })
@@ -118,8 +125,12 @@ func (s *Server) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// closeStore waits for a store that hangs in a sync no longer than ctx.
+// closeStore waits for a store that hangs in a sync no longer than ctx. A store
+// that is the caller's own stays open.
 func (s *Server) closeStore(ctx context.Context) error {
+	if s.cfg.Service != nil {
+		return nil
+	}
 	done := make(chan error, 1)
 	go func() { done <- s.store.Close() }()
 	select {
@@ -131,6 +142,6 @@ func (s *Server) closeStore(ctx context.Context) error {
 	case err := <-done:
 		return err
 	default:
-		return fmt.Errorf("%s did not close in time: %w", filepath.Join(s.cfg.Data, file), ctx.Err())
+		return fmt.Errorf("%s did not close in time: %w", s.where, ctx.Err())
 	}
 }

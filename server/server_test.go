@@ -52,7 +52,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	data := t.TempDir()
 	p := start(t, data)
 	out := fails(t, "serve", "--data", data, "--listen", "127.0.0.1:0")
-	require.Contains(t, out, "the data folder is in use")
+	require.Contains(t, out, "the store is in use")
 	require.Contains(t, out, data)
 	p.must(200, "GET", "/healthz", "")
 	p.terminate()

@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"testing"
@@ -89,4 +90,11 @@ func (w *writers) check(t *testing.T, p *process) {
 		require.LessOrEqual(t, state.N, sent)
 		require.Equal(t, state.N, state.Again, "half a write is there")
 	}
+}
+
+// snapshot is what has been sent and acknowledged so far.
+func (w *writers) snapshot() *writers {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return &writers{acked: maps.Clone(w.acked), sent: maps.Clone(w.sent)}
 }

@@ -1,0 +1,254 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/persist/bolt"
+	"github.com/twinsrv/twinsrv/persist/jsonfile"
+)
+
+type storeBackup struct {
+	File   string `arg:"" help:"The file to write. It appears when the backup is whole and on disk."`
+	Server string `placeholder:"URL" help:"Back up this running server, such as ${server}, in place of a store that no server has open."`
+	Force  bool   `help:"Replace FILE if it exists."`
+	storeFlags
+}
+
+// Help says more than the list of flags.
+func (storeBackup) Help() string {
+	return "A backup holds everything that was acknowledged before it began, as of one moment. A running server works on meanwhile. " +
+		"Stores in PostgreSQL are backed up by pg_dump.\n\n" +
+		examples(
+			"twinsrv store backup twins.backup --server http://127.0.0.1:8080",
+			"twinsrv store backup twins.backup --data ./twinsrv-data    # no server runs on it",
+		)
+}
+
+// Run writes the backup.
+func (c *storeBackup) Run(ctx context.Context, given flags) error {
+	if given["server"] && (given["store"] || given["data"]) {
+		return usagef("a backup is of a running server (--server) or of a store that none has open (--store, --data): give one of them")
+	}
+	if !c.Force {
+		if _, err := os.Lstat(c.File); err == nil {
+			return usagef("%s is there already; choose another name, or replace it with --force", c.File)
+		}
+	}
+	write, from, err := c.source(ctx, given)
+	if err != nil {
+		return err
+	}
+	size, err := saveFile(c.File, c.Force, write)
+	if err != nil {
+		return fmt.Errorf("back up %s into %s: %w", from, c.File, err)
+	}
+	fmt.Printf("%s holds a backup of %s (%s)\n", c.File, from, bytesText(size))
+	return nil
+}
+
+// source returns what writes the backup, and of what it is one.
+func (c *storeBackup) source(ctx context.Context, given flags) (write func(io.Writer) error, from string, err error) {
+	if given["server"] {
+		server, err := connect(c.Server)
+		if err != nil {
+			return nil, "", err
+		}
+		return func(w io.Writer) error { return server.backup(ctx, w) }, server.shown, nil
+	}
+	t, err := c.target(given)
+	if err != nil {
+		return nil, "", err
+	}
+	if t.kind == kindPostgres {
+		return nil, "", usagef("a store in PostgreSQL is backed up by PostgreSQL's own means, such as: pg_dump --format=custom --file=%s --dbname=URL", c.File)
+	}
+	return func(w io.Writer) error { return t.backup(ctx, w) }, t.String(), nil
+}
+
+// backup writes a backup of a store that no server has open.
+func (t target) backup(ctx context.Context, w io.Writer) error {
+	store, err := t.openExisting(ctx, commandLog())
+	if errors.Is(err, ErrInUse) {
+		return fmt.Errorf("%w, or back up the running server with --server URL", err)
+	}
+	if err != nil {
+		return err
+	}
+	return withStore(store, func() error {
+		b, ok := store.(persist.Backuper)
+		if !ok {
+			return usagef("%s cannot write itself out", t)
+		}
+		return b.Backup(ctx, w)
+	})
+}
+
+// stalled is how long a running server may send nothing once it has begun to
+// send. Until then it may be busy with copying its file.
+const stalled = 2 * time.Minute
+
+// backup has a running server write its backup.
+func (r *remote) backup(ctx context.Context, w io.Writer) error {
+	defer r.close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	body, err := r.open(ctx, http.MethodPost, "/v1/store/backup")
+	if err == nil {
+		defer body.Close()
+		watch := time.AfterFunc(stalled, func() { cancel(fmt.Errorf("%s has sent nothing for %v", r.shown, stalled)) })
+		defer watch.Stop()
+		if _, err = io.Copy(w, &movingReader{r: body, watch: watch}); err != nil && ctx.Err() == nil {
+			err = fmt.Errorf("the backup broke off, so it is not whole (the server's log may say why); try again: %w", err)
+		}
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return err
+}
+
+// movingReader winds a watch up with every byte that comes.
+type movingReader struct {
+	r     io.Reader
+	watch *time.Timer
+}
+
+func (m *movingReader) Read(b []byte) (int, error) {
+	n, err := m.r.Read(b)
+	if n > 0 {
+		m.watch.Reset(stalled)
+	}
+	return n, err
+}
+
+// saveFile makes a file of what write gives: the name appears when all of it is
+// on disk. Whatever fails leaves nothing, and a file of that name as it was.
+// Only force replaces one.
+func saveFile(path string, force bool, write func(io.Writer) error) (size int64, err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // once it has its name this fails
+	err = write(f)
+	if err == nil {
+		size, err = f.Seek(0, io.SeekCurrent)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return 0, err
+	}
+	if err := place(f.Name(), path, force); err != nil {
+		return 0, err
+	}
+	return size, syncFolder(filepath.Dir(path))
+}
+
+// place gives a file its name.
+func place(from, to string, force bool) error {
+	if force {
+		return os.Rename(from, to)
+	}
+	err := os.Link(from, to)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if _, err := os.Lstat(to); err == nil { // there are file systems without links
+		return fmt.Errorf("%s: %w", to, fs.ErrExist)
+	}
+	return os.Rename(from, to)
+}
+
+type storeRestore struct {
+	File string `arg:"" type:"existingfile" help:"A file that twinsrv store backup, or POST /v1/store/backup, has written."`
+	storeFlags
+}
+
+// Help says more than the list of flags.
+func (storeRestore) Help() string {
+	return "The store must not exist: a backup replaces nothing. It is of the kind that was backed up; `twinsrv store copy` makes another kind of it. " +
+		"Backups of PostgreSQL are restored by pg_restore.\n\n" +
+		examples(
+			"twinsrv store restore twins.backup --data ./twinsrv-data",
+			"twinsrv store restore twins.backup --store json:./twins",
+		)
+}
+
+// Run makes the store.
+func (c *storeRestore) Run(_ context.Context, given flags) error {
+	t, err := c.target(given)
+	if err != nil {
+		return err
+	}
+	switch t.kind {
+	case kindPostgres:
+		return usagef("a store in PostgreSQL is restored by PostgreSQL's own means, such as: pg_restore --dbname=URL %s", c.File)
+	case kindMemory:
+		return usagef("a store in memory ends with its server: restore into bolt:DIR or json:DIR")
+	}
+	f, err := os.Open(c.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := t.restore(f); err != nil {
+		return fmt.Errorf("restore %s: %w", c.File, err)
+	}
+	fmt.Printf("%s has what %s held\n", t, c.File)
+	return nil
+}
+
+// restore makes the store of a backup.
+func (t target) restore(f *os.File) error {
+	if err := t.onlyKind(); err != nil {
+		return err
+	}
+	switch kind := kindOfBackup(f); {
+	case kind == "":
+		return usagef("it is no backup of twinsrv")
+	case kind != t.kind:
+		return usagef("it is a backup of a store of the kind %s: restore it into %s:DIR, and then `twinsrv store copy %s:DIR %s`", kind, kind, kind, t)
+	}
+	if t.kind == kindJSON {
+		parent := filepath.Dir(filepath.Clean(t.at))
+		if err := os.MkdirAll(parent, 0o700); err != nil {
+			return err
+		}
+		return jsonfile.Restore(t.at, f)
+	}
+	if err := os.MkdirAll(t.at, 0o700); err != nil {
+		return err
+	}
+	err := bolt.Restore(t.boltPath(), f)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is a store already: move %s away, or restore into another folder", t, t.boltPath())
+	}
+	return err
+}
+
+// kindOfBackup tells the kinds apart by how their files begin; "" for another
+// file. What is wrong with one of the right kind its store finds out.
+func kindOfBackup(f io.ReaderAt) string {
+	head := make([]byte, 512)
+	n, _ := f.ReadAt(head, 0)
+	head = head[:n]
+	switch {
+	case n > 262 && bytes.Equal(head[257:262], []byte("ustar")):
+		return kindJSON
+	case n > 20 && (bytes.Equal(head[16:20], []byte{0xED, 0xDA, 0x0C, 0xED}) || bytes.Equal(head[16:20], []byte{0xED, 0x0C, 0xDA, 0xED})):
+		return kindBolt
+	}
+	return ""
+}

@@ -1,0 +1,60 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/twinsrv/twinsrv/entity"
+)
+
+type serveCommand struct {
+	storeFlags
+	Listen      string        `default:"${listen}" env:"TWINSRV_LISTEN" placeholder:"ADDR" help:"Address to serve on; port 0 picks a free one (${default})."`
+	Insecure    bool          `help:"Allow addresses other than loopback and any Host header. There is no authentication: whoever reaches the address may do everything."`
+	KeepChanges uint64        `env:"TWINSRV_KEEP_CHANGES" default:"1000000" placeholder:"N" help:"How many changes the history keeps (${default})."`
+	KeepFor     time.Duration `env:"TWINSRV_KEEP_FOR" placeholder:"DURATION" help:"Drop changes from the history that are older, such as 720h; without it age drops none."`
+	IdleAfter   time.Duration `env:"TWINSRV_IDLE_AFTER" default:"10m" placeholder:"DURATION" help:"How long an entity stays in memory without a message (${default}); a negative duration means for ever."`
+	MaxActive   int           `env:"TWINSRV_MAX_ACTIVE" default:"100000" placeholder:"N" help:"How many entities may be in memory (${default}); -1 sets no bound."`
+}
+
+// Help says more than the list of flags.
+func (serveCommand) Help() string {
+	return examples(
+		"twinsrv serve                                   # the store in ./twinsrv-data, on 127.0.0.1:8080",
+		"twinsrv serve --data /var/lib/twinsrv --listen 127.0.0.1:9000",
+		"twinsrv serve --store json:./twins",
+		"twinsrv serve --store 'postgres://twins:secret@db.example/twins?sslmode=verify-full'",
+		"twinsrv serve --keep-for 720h --keep-changes 5000000",
+	)
+}
+
+// Run serves until ctx ends.
+func (c *serveCommand) Run(ctx context.Context, given flags, definitions []entity.Definition) error {
+	switch {
+	case c.KeepChanges == 0:
+		return usagef("--keep-changes must be at least 1")
+	case c.KeepFor < 0:
+		return usagef("--keep-for must not be negative")
+	case c.IdleAfter == 0:
+		return usagef("--idle-after must not be 0; -1s means for ever")
+	case c.MaxActive == 0:
+		return usagef("--max-active must not be 0; -1 sets no bound")
+	}
+	at, err := c.target(given)
+	if err != nil {
+		return err
+	}
+	return Run(ctx, Config{
+		Store: c.Store, Data: c.Data, Listen: c.Listen, Insecure: c.Insecure, Definitions: definitions,
+		KeepChanges: c.KeepChanges, KeepFor: c.KeepFor, IdleAfter: c.IdleAfter, MaxActive: c.MaxActive,
+		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Version: version(),
+		Ready: func(addr net.Addr) {
+			fmt.Printf("serving %s on http://%s\n", at, addr)
+		},
+	})
+}
