@@ -18,7 +18,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer cluster.Stop()
+	defer func() { _ = cluster.Stop() }()
 	url, err := cluster.Database(ctx, "")
 	if err != nil {
 		fmt.Println(err)
