@@ -73,7 +73,7 @@ func TestRestoreRefusesWhatIsNoWholeBackup(t *testing.T) {
 	} {
 		to := filepath.Join(t.TempDir(), "new.db")
 		var r interface{ Read([]byte) (int, error) } = bytes.NewReader(test.backup)
-		if test.is == errReader {
+		if errors.Is(test.is, errReader) {
 			r = failingReader{bytes.NewReader(backup[:2*testPage])}
 		}
 		err := Restore(to, r)

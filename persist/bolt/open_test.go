@@ -235,3 +235,26 @@ func TestACallWithNothingToApplyWritesNothing(t *testing.T) {
 	require.NoError(t, s.view(ctx, func(tx *bbolt.Tx) error { txid = tx.ID(); return nil }))
 	require.Equal(t, before, uint64(txid))
 }
+
+func TestUntouchedIsAFileWithItsMetaPagesWhole(t *testing.T) {
+	s := tempStore(t)
+	mustCommit(t, s, create(rooms("a"), "A"))
+	require.True(t, s.untouched(s.file))
+	newest := s.durable.Load()
+	s.durable.Store(newest - 1)
+	require.False(t, s.untouched(s.file), "a newer transaction has been written")
+	s.durable.Store(newest)
+	for page := range int64(2) {
+		at := page * int64(s.db.Info().PageSize)
+		was, other := make([]byte, 1), []byte{0}
+		_, err := s.file.ReadAt(was, at+40)
+		require.NoError(t, err)
+		other[0] = was[0] ^ 1
+		_, err = s.file.WriteAt(other, at+40)
+		require.NoError(t, err)
+		require.False(t, s.untouched(s.file), "page %d was half written", page)
+		_, err = s.file.WriteAt(was, at+40)
+		require.NoError(t, err)
+	}
+	require.True(t, s.untouched(s.file))
+}

@@ -2,9 +2,12 @@ package bolt
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -12,9 +15,9 @@ import (
 	"github.com/twinsrv/twinsrv/snapshot"
 )
 
-// Changes implements persist.PersistenceService. The list of an entity's
-// changes that cannot be read fails the call, until the entity's next change
-// makes it anew.
+// Changes implements persist.PersistenceService. When the list of the entity's
+// newest changes cannot be read, the whole journal is read for them, until the
+// entity's next change makes that list anew.
 func (s *Store) Changes(ctx context.Context, key persist.Key, life, from uint64, limit int) ([]persist.Change, error) {
 	h := history{key: key, life: life, from: from, limit: limitOr(limit), prefix: changesPrefix(key)}
 	if key.Check() != nil {
@@ -24,7 +27,11 @@ func (s *Store) Changes(ctx context.Context, key persist.Key, life, from uint64,
 	if life != 0 {
 		seek = changeKey(h.prefix, life, from)
 	}
-	if err := s.scan(ctx, changesBucket, seek, h.filed, h.newest); err != nil {
+	err := s.scan(ctx, changesBucket, seek, h.filed, h.newest)
+	if errors.Is(err, errTail) {
+		err = h.search(ctx, s)
+	}
+	if err != nil {
 		return nil, unreadable(fmt.Sprintf("changes of %s", key), err)
 	}
 	return h.changes, nil
@@ -63,8 +70,11 @@ func (h *history) filed(tx *bbolt.Tx, k, v []byte) (more bool, err error) {
 func (h *history) newest(tx *bbolt.Tx) error {
 	k := recordKey(h.key)
 	t, err := readTail(k, tx.Bucket([]byte(tailsBucket)).Get(k))
-	if err != nil || h.life != 0 && t.life != h.life {
-		return err
+	if err != nil {
+		return fmt.Errorf("%w: %w", errTail, err)
+	}
+	if h.life != 0 && t.life != h.life {
+		return nil
 	}
 	for _, e := range t.entries {
 		if e.revision < h.from || len(h.changes) >= h.limit {
@@ -101,6 +111,29 @@ func (h *history) add(tx *bbolt.Tx, life uint64, e entryOf) error {
 	}
 	h.changes = append(h.changes, c)
 	return nil
+}
+
+// errTail says that an entity's tail cannot be read.
+var errTail = errors.New("the list of its newest changes is damaged")
+
+// search looks for the entity's changes in the whole journal.
+func (h *history) search(ctx context.Context, s *Store) error {
+	h.changes = nil
+	err := s.scan(ctx, logBucket, positionKey(max(h.life, 1)), func(_ *bbolt.Tx, k, v []byte) (bool, error) {
+		c := readChange(k, v)
+		if c.Err != nil && c.Key.Name == "" {
+			return false, fmt.Errorf("%w, and it may lack one that is unreadable: %w", errTail, c.Err)
+		}
+		if c.Key == h.key && (h.life == 0 || c.Life == h.life) && c.Revision >= h.from {
+			h.changes = append(h.changes, c)
+		}
+		return true, nil
+	}, nil)
+	slices.SortStableFunc(h.changes, func(a, b persist.Change) int {
+		return cmp.Or(cmp.Compare(a.Life, b.Life), cmp.Compare(a.Revision, b.Revision))
+	})
+	h.changes = h.changes[:min(len(h.changes), h.limit)]
+	return err
 }
 
 // Log implements persist.PersistenceService.

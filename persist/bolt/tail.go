@@ -82,21 +82,29 @@ func (c *commit) note(change *persist.Change) error {
 }
 
 // tailOf returns an entity's tail. One that cannot be read is given up: what
-// the log has of the entity is filed in the changes bucket instead.
+// the log has of the entity is filed in the changes bucket instead. That fails,
+// after all that can be filed was, when it may lack an event.
 func (c *commit) tailOf(k []byte, key persist.Key) (tail, error) {
 	t, err := readTail(k, c.tails.Get(k))
 	if !errors.Is(err, snapshot.ErrCorrupt) {
 		return t, err
 	}
+	var lack error
 	cursor := c.log.Cursor()
 	for p, v := cursor.First(); p != nil; p, v = cursor.Next() {
 		change := readChange(p, v)
-		if change.Key != key {
-			continue // or cannot be read
+		kind, _ := changeKind(p, v)
+		switch {
+		case change.Key.Name == "" && kind != stateKind && c.s.format >= formatEvents:
+			lack = change.Err
+		case change.Key == key:
+			if err := c.file(key, change.Life, entryOf{change.Revision, change.Position}); err != nil {
+				return tail{}, err
+			}
 		}
-		if err := c.file(key, change.Life, entryOf{change.Revision, change.Position}); err != nil {
-			return tail{}, err
-		}
+	}
+	if lack != nil {
+		return tail{}, fmt.Errorf("%w, and so is an event that may be its own: %w", errTail, lack)
 	}
 	return tail{}, c.tails.Delete(k)
 }
@@ -128,7 +136,11 @@ func (c *commit) lastChange(u *persist.Unit, b stored) (life, revision uint64, e
 	if !b.readable {
 		life = u.Life
 	}
-	t, err := c.tailOf(recordKey(u.Key), u.Key)
+	k := recordKey(u.Key)
+	t, err := c.tailOf(k, u.Key)
+	if errors.Is(err, errTail) { // a deletion must end also this
+		err = c.tails.Delete(k)
+	}
 	if err != nil {
 		return 0, 0, err
 	}
@@ -142,7 +154,7 @@ func (c *commit) lastChange(u *persist.Unit, b stored) (life, revision uint64, e
 	}
 	behind := changeKey(prefix, end, ^uint64(0))
 	cursor := c.changes.Cursor()
-	k, _ := cursor.Seek(behind)
+	k, _ = cursor.Seek(behind)
 	switch {
 	case k == nil:
 		k, _ = cursor.Last()

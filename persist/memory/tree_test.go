@@ -97,13 +97,13 @@ func requireProbe(t require.TestingT, tr *tree[int, int], want map[int]int, k in
 	v, ok := tr.get(k)
 	require.Equal(t, found, ok)
 	require.Equal(t, want[k], v)
-	next, any := 0, false
+	next, some := 0, false
 	tr.from(k, func(k, _ int) bool {
-		next, any = k, true
+		next, some = k, true
 		return false
 	})
-	require.Equal(t, i < len(keys), any)
-	if any {
+	require.Equal(t, i < len(keys), some)
+	if some {
 		require.Equal(t, keys[i], next)
 	}
 	floor, ok := tr.floor(k)

@@ -155,6 +155,22 @@ var importing = []test{
 		s.Equal([]uint64{3, 4, 5}, revisions(s.changes(rooms("a"), 10, 3, 10)))
 		s.Len(s.log(0, 100), 10)
 	}},
+	{"import of changes behind those that are there keeps their order", func(s *suite) {
+		i := s.importer()
+		a := s.applied(create(rooms("a"), "1"), step(rooms("a"), 0, 1, "2"))[0]
+		s.NoError(i.Import(s.ctx, persist.Batch{Changes: []persist.Change{
+			logged(rooms("a"), 502, 500, 2, "changed", "2 again"), logged(rooms("a"), 500, 500, 1, "made", "again"),
+			logged(rooms("a"), 400, a.Life, 3, "deleted", ""),
+		}}))
+		for range 2 {
+			s.Equal([]uint64{1, 2, 3, 1, 2}, revisions(s.changes(rooms("a"), 0, 0, 10)))
+			s.Equal([]uint64{2, 3}, revisions(s.changes(rooms("a"), a.Life, 2, 10)))
+			s.reopen()
+		}
+		s.applied(persist.Unit{Key: rooms("a"), Delete: true, Force: true})
+		s.applied(create(rooms("a"), "third life"))
+		s.Equal([]uint64{1, 2, 3, 1, 2, 1}, revisions(s.changes(rooms("a"), 0, 0, 10)))
+	}},
 	{"import replaces records, rows and changes", func(s *suite) {
 		i := s.importer()
 		s.NoError(i.Import(s.ctx, sample()))
