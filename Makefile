@@ -18,6 +18,7 @@ GO    ?= go
 ARGS      ?=
 BENCH     ?= .
 FUZZTIME  ?= 20s
+KILLS     ?= 200
 TESTFLAGS ?=
 PKGS      ?= ./...
 
@@ -31,7 +32,7 @@ NESTED := $(patsubst %/go.mod,%,$(wildcard bench/go.mod tools/go.mod))
 LINTER := $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test race fuzz bench cover lint fmt tidy check \
+.PHONY: help run demo build test race kills fuzz bench cover lint fmt tidy check \
 	fmt-check vet-check tidy-check docs-check nested-check cc programs
 
 help: ## list the targets
@@ -53,6 +54,10 @@ test: programs ## all tests, without a C compiler (PKGS=./pod TESTFLAGS="-run Te
 
 race: cc ## all tests under the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race -timeout 25m $(TESTFLAGS) $(PKGS)
+
+kills: programs ## the long form of the tests that kill processes, on every store (KILLS=200 each)
+	TWINSRV_KILLS=$(KILLS) $(GO) test -count=1 -v -timeout 120m -run 'Kill|Broken' $(TESTFLAGS) \
+		./internal/killtest ./examples/buildings ./server ./persist/bolt ./persist/jsonfile ./persist/postgres
 
 fuzz: ## every fuzz target for FUZZTIME each (20s)
 	GO="$(GO)" tools/scripts/fuzz.sh $(FUZZTIME)

@@ -73,8 +73,7 @@ var Buildings = entity.Type[Building]{
 			if partOf(m.Floor) != c.Name() {
 				return entity.Rejectf("floor %q is not in this building", m.Floor)
 			}
-			put(b.Floors, m.Floor, m.Now)
-			b.Total = total(b.Floors)
+			b.Total = replace(b.Total, b.Floors, m.Floor, m.Now)
 			return nil
 		}),
 		"summary": entity.Query(func(_ *entity.Context, b *Building, _ Summarise) (Summary, error) {

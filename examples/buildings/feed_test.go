@@ -85,11 +85,11 @@ func TestReadingsCountOnce(t *testing.T) {
 
 // receiver takes messages in place of entities.
 type receiver struct {
-	h    pods
-	post func(name string, m actor.Message) error
+	entity.Directory // nil: nothing else is asked for
+	h                pods
+	post             func(name string, m actor.Message) error
 }
 
-func (r receiver) Wrap(string, any) (*entity.Message, error)   { panic("not asked for") }
 func (r receiver) System() *actor.System                       { return r.h.buildings.System() }
 func (r receiver) Post(key persist.Key, m actor.Message) error { return r.post(key.Name, m) }
 func (r receiver) queue(name string, size int, ctx func(int)) queue {
@@ -111,7 +111,7 @@ func TestAQueueEndsAtItsFirstRefusal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := make(chan func(), 1000)
-			r := receiver{h, func(name string, m actor.Message) error {
+			r := receiver{h: h, post: func(name string, m actor.Message) error {
 				if i := m.Payload.(int); name == "b" && i == 7 {
 					return refuse(m)
 				}
@@ -139,7 +139,7 @@ func TestAQueueEndsAtItsFirstRefusal(t *testing.T) {
 func TestAFeedIsBounded(t *testing.T) {
 	h := startInMemory(t)
 	replies := make(chan *actor.Promise, 1000)
-	r := receiver{h, func(_ string, m actor.Message) error {
+	r := receiver{h: h, post: func(_ string, m actor.Message) error {
 		replies <- m.Reply
 		return nil
 	}}
@@ -164,7 +164,7 @@ func TestAnInterruptedFeedEnds(t *testing.T) {
 	h := startInMemory(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r := receiver{h, func(_ string, m actor.Message) error {
+	r := receiver{h: h, post: func(_ string, m actor.Message) error {
 		m.Reply.Complete(entity.Ack{})
 		return nil
 	}}

@@ -21,7 +21,8 @@ type RoomChanged struct {
 }
 
 // Floors is the pod floors. A floor keeps what each of its rooms adds, and
-// tells its building what all of them come to.
+// tells its building what all of them come to whenever a room has told it
+// something.
 var Floors = entity.Type[Floor]{
 	Name: "floors",
 	Init: func(_ context.Context, name string) (Floor, error) {
@@ -32,8 +33,7 @@ var Floors = entity.Type[Floor]{
 			if partOf(m.Room) != c.Name() {
 				return entity.Rejectf("room %q is not on this floor", m.Room)
 			}
-			put(f.Rooms, m.Room, m.Now)
-			f.Total = total(f.Rooms)
+			f.Total = replace(f.Total, f.Rooms, m.Room, m.Now)
 			f.tellBuilding(c)
 			return nil
 		}),
@@ -49,14 +49,5 @@ var Floors = entity.Type[Floor]{
 }
 
 func (f *Floor) tellBuilding(c *entity.Context) {
-	c.Send("buildings", f.Building, FloorChanged{Floor: c.Name(), Now: f.Total})
-}
-
-// put notes what a part comes to, and forgets a part that has no rooms.
-func put(parts map[string]Summary, name string, now Summary) {
-	if now.Rooms == 0 {
-		delete(parts, name)
-		return
-	}
-	parts[name] = now
+	c.SendOnce("buildings", f.Building, FloorChanged{Floor: c.Name(), Now: f.Total})
 }

@@ -30,39 +30,45 @@ func (h pods) eventually(t *testing.T, building string, want Summary) {
 	}, 10*time.Second, time.Millisecond, "wanted %+v", want)
 }
 
+// measured is the summary of so many rooms with temperatures, of which the sum in
+// thousandths of a °C is given.
+func measured(s Summary, rooms int, milli int64) Summary {
+	s.Measured, s.MilliCelsius, s.Celsius = rooms, milli, float64(milli)/float64(rooms)/1000
+	return s
+}
+
 func TestReadingsRollUp(t *testing.T) {
 	h := startInMemory(t)
 	ask[entity.Ack](t, h.rooms.Ref("tower-3-21"), Measured{Celsius: 21.5})
 	require.Equal(t, 2, ask[int](t, h.rooms.Ref("tower-3-21"), Enter{People: 2}))
-	h.eventually(t, "tower", Summary{Rooms: 1, Measured: 1, Celsius: 21.5, Occupants: 2})
+	h.eventually(t, "tower", measured(Summary{Rooms: 1, Occupants: 2}, 1, 21_500))
 
 	ask[entity.Ack](t, h.rooms.Ref("tower-3-22"), Measured{Celsius: 30})
 	ask[entity.Ack](t, h.rooms.Ref("tower-1-1"), Measured{Celsius: 20})
 	ask[int](t, h.rooms.Ref("tower-1-2"), Enter{People: 5})
-	h.eventually(t, "tower", Summary{Rooms: 4, Measured: 3, Celsius: 71.5 / 3, Occupants: 7, Alarms: 1})
+	h.eventually(t, "tower", measured(Summary{Rooms: 4, Occupants: 7, Alarms: 1}, 3, 71_500))
 
 	require.Equal(t, 0, ask[int](t, h.rooms.Ref("tower-3-21"), Enter{People: -2}))
 	ask[entity.Ack](t, h.rooms.Ref("tower-3-22"), Measured{Celsius: 22})
-	h.eventually(t, "tower", Summary{Rooms: 4, Measured: 3, Celsius: 63.5 / 3, Occupants: 5})
+	h.eventually(t, "tower", measured(Summary{Rooms: 4, Occupants: 5}, 3, 63_500))
 
 	floor, err := h.floors.Get(t.Context(), "tower-3")
 	require.NoError(t, err)
 	require.Equal(t, "tower", floor.State.Building)
 	require.Equal(t, map[string]Summary{
-		"tower-3-21": {Rooms: 1, Measured: 1, Celsius: 21.5},
-		"tower-3-22": {Rooms: 1, Measured: 1, Celsius: 22},
+		"tower-3-21": measured(Summary{Rooms: 1}, 1, 21_500),
+		"tower-3-22": measured(Summary{Rooms: 1}, 1, 22_000),
 	}, floor.State.Rooms)
 }
 
-// A message to a floor that is lost is made good by the next one, since each
-// holds all that the room adds.
-func TestALostMessageIsMadeGoodByTheNext(t *testing.T) {
+// What a floor or a building has lost by being deleted is made good by the next
+// message, since each holds all that the part adds.
+func TestADeletedFloorIsMadeGoodByTheNextMessage(t *testing.T) {
 	store := persisttest.NewMemory()
 	h, _ := start(t, store)
 	room := h.rooms.Ref("tower-3-21")
 	ask[int](t, room, Enter{People: 2})
 	h.eventually(t, "tower", Summary{Rooms: 1, Occupants: 2})
-	// What the floor knows is gone: as if all that it was told were lost.
 	require.NoError(t, h.floors.Delete(t.Context(), "tower-3"))
 	require.NoError(t, h.buildings.Delete(t.Context(), "tower"))
 

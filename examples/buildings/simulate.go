@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/twinsrv/twinsrv/entity"
@@ -23,7 +25,9 @@ const (
 )
 
 // simulation is a day in a building whose rooms warm up, cool down, fill and
-// empty. It is the same each time.
+// empty. It is the same each time, and its messages have the same ids: a room
+// that had one already answers it again and does nothing, so that a day which
+// was interrupted can be sent once more.
 type simulation struct {
 	rooms    []*simulatedRoom
 	readings []Outdoor
@@ -56,8 +60,7 @@ func newSimulation(rooms *pod.Handle[Room], readings []Outdoor) *simulation {
 	return s
 }
 
-// run sends the day: step by step, the rooms of a step at once. progress is
-// called after each step.
+// run sends the day: step by step, the rooms of a step at once.
 func (s *simulation) run(ctx context.Context) tally {
 	f := new(feed)
 	var t tally
@@ -66,7 +69,9 @@ func (s *simulation) run(ctx context.Context) tally {
 		queues := make([]queue, len(s.rooms))
 		for i, r := range s.rooms {
 			messages := s.step(r, float64(step*minutesPerStep)/60)
-			queues[i] = queue{to: r.ref, size: len(messages), at: func(i int) any { return messages[i] }}
+			queues[i] = queue{to: r.ref, size: len(messages), at: func(i int) any {
+				return entity.WithID(fmt.Sprintf("day-%d-%d", step, i), messages[i])
+			}}
 		}
 		t = f.run(ctx, queues, func(int) {})
 	}
@@ -121,42 +126,59 @@ func (s *simulation) outside(hour float64) float64 {
 	return now
 }
 
-// settle waits until everything that the rooms told their floors, and the
-// floors their building, has arrived: an entity answers a query after what came
-// to it before, and sends what it has to send before it answers the next
-// message.
+// settleTime bounds the wait for what rooms told their floors, and floors their
+// building. It takes a moment.
+const settleTime = time.Minute
+
+// settle waits until the building comes to what its rooms do.
 func (s *simulation) settle(ctx context.Context, h pods) (Summary, error) {
-	for _, r := range s.rooms {
-		if _, err := entity.Ask[Summary](ctx, r.ref, Summarise{}); err != nil {
-			return Summary{}, err
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	for {
+		want := Summary{}
+		for _, r := range s.rooms {
+			room, err := entity.Ask[Summary](ctx, r.ref, Summarise{})
+			if err != nil {
+				return Summary{}, err
+			}
+			want = want.changed(Summary{}, room)
+		}
+		got, err := entity.Ask[Summary](ctx, h.buildings.Ref(simulated), Summarise{})
+		if err != nil || got == want {
+			return got, err
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return Summary{}, fmt.Errorf("building %s comes to %+v and its rooms to %+v: %w", simulated, got, want, ctx.Err())
 		}
 	}
-	for floor := 1; floor <= floorCount; floor++ {
-		if _, err := entity.Ask[Summary](ctx, h.floors.Ref(fmt.Sprintf("%s-%d", simulated, floor)), Summarise{}); err != nil {
-			return Summary{}, err
-		}
-	}
-	return entity.Ask[Summary](ctx, h.buildings.Ref(simulated), Summarise{})
 }
 
 // simulateDay brings the sample's buildings and weather, and a day in the rooms
-// of one of them, into pods that have no entities. Pods that have any stay as
-// they are.
+// of one of them, into pods that have no entities, or goes on with a day that
+// was interrupted. Other pods stay as they are.
 func simulateDay(ctx context.Context, out io.Writer, h pods) error {
-	empty, err := h.empty(ctx)
-	if err != nil {
-		return err
-	}
-	if !empty {
-		_, _ = fmt.Fprintln(out, "there are buildings already, so nothing is simulated")
-		return nil
-	}
 	f, err := sampleFiles()
 	if err != nil {
 		return err
 	}
-	if err := feedFiles(ctx, out, h.buildings, f, quiet); err != nil {
+	empty, err := h.empty(ctx)
+	if err != nil {
 		return err
+	}
+	unfinished, err := h.unfinished(ctx, f)
+	if err != nil {
+		return err
+	}
+	if !empty && !unfinished {
+		_, _ = fmt.Fprintln(out, "there are buildings already, so nothing is simulated")
+		return nil
+	}
+	// The simulated building comes first and its weather last: in between the day
+	// is unfinished.
+	if t := describe(ctx, h.buildings, only(f.buildings, simulated)); t.err() != nil {
+		return fmt.Errorf("describe the building %s: %w", simulated, t.err())
 	}
 	s := newSimulation(h.rooms, f.readings)
 	t := s.run(ctx)
@@ -172,5 +194,19 @@ func simulateDay(ctx context.Context, out io.Writer, h pods) error {
 		return fmt.Errorf("wait for the end of the simulated day: %w", err)
 	}
 	_, _ = fmt.Fprintf(out, "at its end: %d rooms, %.1f °C, %d people, %d alarms\n", sum.Rooms, sum.Celsius, sum.Occupants, sum.Alarms)
-	return nil
+	return feedFiles(ctx, out, h.buildings, f, quiet)
+}
+
+// only returns the building of a name.
+func only(list []described, name string) []described {
+	return slices.DeleteFunc(slices.Clone(list), func(d described) bool { return d.name != name })
+}
+
+// unfinished reports whether a simulated day was interrupted.
+func (h pods) unfinished(ctx context.Context, f files) (bool, error) {
+	v, err := h.buildings.Get(ctx, simulated)
+	if errors.Is(err, entity.ErrNotFound) {
+		return false, nil
+	}
+	return v.State.WeatherFile == f.weather && v.State.Readings < len(f.readings), err
 }

@@ -18,23 +18,17 @@ func TestASimulatedDay(t *testing.T) {
 	rooms, _, err := h.rooms.List(t.Context(), persist.ListOptions{Limit: 1000})
 	require.NoError(t, err)
 	require.Len(t, rooms, floorCount*roomsOnFloor)
-	floors := map[string]map[string]Summary{}
+	floors, all := map[string]Summary{}, Summary{}
 	for _, r := range rooms {
 		require.NotNil(t, r.State.Celsius)
 		require.Equal(t, partOf(r.Name), r.State.Floor)
-		if floors[r.State.Floor] == nil {
-			floors[r.State.Floor] = map[string]Summary{}
-		}
-		floors[r.State.Floor][r.Name] = r.State.summary()
-	}
-	totals := map[string]Summary{}
-	for name, rooms := range floors {
-		totals[name] = total(rooms)
+		floors[r.State.Floor] = floors[r.State.Floor].changed(Summary{}, r.State.summary())
+		all = all.changed(Summary{}, r.State.summary())
 	}
 	tower, err := h.buildings.Get(t.Context(), "tower")
 	require.NoError(t, err)
-	require.Equal(t, totals, tower.State.Floors)
-	require.Equal(t, total(totals), tower.State.Total)
+	require.Equal(t, floors, tower.State.Floors)
+	require.Equal(t, all, tower.State.Total)
 	require.Positive(t, tower.State.Total.Occupants)
 	require.Equal(t, 1, tower.State.Total.Alarms)
 	require.NotNil(t, tower.State.OutdoorCelsius)

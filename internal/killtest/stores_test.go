@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,7 +27,8 @@ func openStore(kind, where string) (persist.PersistenceService, error) {
 	case "bolt":
 		return bolt.Open(where, bolt.Config{})
 	case "json":
-		return jsonfile.Open(where, jsonfile.Config{})
+		// It writes the entities' files so often that kills meet it.
+		return jsonfile.Open(where, jsonfile.Config{Flush: 10 * time.Millisecond, MaxHeld: 32 << 10})
 	case "postgres":
 		return postgres.Open(context.Background(), where, postgres.Config{})
 	}

@@ -37,7 +37,7 @@ const customers = 100
 func TestTransfersOverKills(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
-	for _, store := range []string{"bolt", "postgres"} {
+	for _, store := range []string{"bolt", "json", "postgres"} {
 		for name, kinds := range map[string][]string{
 			"sync":    {accounts},
 			"async":   {tills, ledgers},
