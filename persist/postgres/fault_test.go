@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -105,6 +106,15 @@ func TestWhatWasNotBegunIsUnavailable(t *testing.T) {
 	require.ErrorIs(t, err, persist.ErrUnavailable)
 	serves(t, s)
 	mustCommit(t, s, step(rooms("a"), a.Life, 2, "three"))
+
+	// So is one from which nothing comes any more, though it takes what is sent.
+	s.turn <- struct{}{}
+	require.NoError(t, s.writer.PgConn().Conn().(*net.TCPConn).CloseRead())
+	s.used = time.Time{}
+	s.release()
+	_, err = s.Commit(ctx, []persist.Unit{step(rooms("a"), a.Life, 3, "four")})
+	require.ErrorIs(t, err, persist.ErrUnavailable)
+	require.Equal(t, "three", state(t, s, rooms("a")))
 }
 
 // A statement that waits too long for another session is given up, exactly.
