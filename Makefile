@@ -19,6 +19,7 @@ ARGS      ?=
 BENCH     ?= .
 FUZZTIME  ?= 20s
 KILLS     ?= 200
+RAPID_CHECKS ?= 2000
 TESTFLAGS ?=
 PKGS      ?= ./...
 
@@ -32,7 +33,7 @@ NESTED := $(patsubst %/go.mod,%,$(wildcard bench/go.mod tools/go.mod))
 LINTER := $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test race kills fuzz bench cover lint fmt tidy check \
+.PHONY: help run demo build test race kills model fuzz bench cover lint fmt tidy check \
 	fmt-check vet-check tidy-check docs-check nested-check cc programs
 
 help: ## list the targets
@@ -58,6 +59,9 @@ race: cc ## all tests under the race detector; needs a C compiler
 kills: programs ## the long form of the tests that kill processes, on every store (KILLS=200 each)
 	TWINSRV_KILLS=$(KILLS) $(GO) test -count=1 -v -timeout 120m -run 'Kill|Broken' $(TESTFLAGS) \
 		./internal/killtest ./examples/buildings ./server ./persist/bolt ./persist/jsonfile ./persist/postgres
+
+model: programs ## the model-based test for longer, on every store (RAPID_CHECKS=2000; 100 is what make test does)
+	RAPID_CHECKS=$(RAPID_CHECKS) $(GO) test -count=1 -v -timeout 120m $(TESTFLAGS) ./internal/modeltest
 
 fuzz: ## every fuzz target for FUZZTIME each (20s)
 	GO="$(GO)" tools/scripts/fuzz.sh $(FUZZTIME)
