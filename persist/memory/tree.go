@@ -11,7 +11,7 @@ const nodeSize = 64
 // nothing. Nodes that deletions leave small are joined, and empty ones dropped.
 //
 // The journal is cut at its start and grows at its end, listings start in the
-// middle, and a fork is taken while others write: that is what a map, a sorted
+// middle, and a fork must cost nothing: that is what a map, a sorted
 // slice or a heap would each do badly. It is not safe for concurrent use.
 type tree[K, V any] struct {
 	compare func(a, b K) int

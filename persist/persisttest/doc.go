@@ -1,7 +1,8 @@
 // Package persisttest holds what tests of stores, and tests on top of stores,
 // need: one conformance suite for every implementation of
-// persist.PersistenceService (Run), a correct store in memory (Memory), one
-// that can lose what was not synced (CrashStore), and one that fails on demand
+// persist.PersistenceService and its optional abilities (Run), a store in memory
+// of which single values can be damaged (Memory, on a memory.Store), one that can
+// lose what was not synced (CrashStore), and one that fails on demand
 // (FaultStore).
 //
 // None of them starts goroutines or reads a clock, so that a seeded executor
