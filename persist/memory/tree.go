@@ -3,7 +3,7 @@ package memory
 import "sort"
 
 // nodeSize is the most keys a node has. More makes walking faster and changing
-// slower; between 32 and 128 there is little in it.
+// slower.
 const nodeSize = 64
 
 // tree is a sorted map: a B+ tree whose nodes are copied before they are
