@@ -2,7 +2,6 @@ package pod_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -80,7 +79,10 @@ func TestAbandonedMessagesAreNotHandled(t *testing.T) {
 	_, err := w.ask("x", add{"a"})
 	w.must(err)
 	given := w.send("x", add{"b"})
-	require.True(t, given.Fail(errors.New("the asker has gone")))
+	ctx, cancel := w.sys.WithTimeout(t.Context(), 0)
+	defer cancel()
+	_, err = given.Wait(ctx)
+	require.ErrorIs(t, err, actor.ErrTimeout)
 	_, err = w.ask("x", add{"c"})
 	w.must(err)
 	require.Equal(t, []string{"a", "c"}, w.log("x"))
