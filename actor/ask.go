@@ -2,7 +2,6 @@ package actor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -39,8 +38,8 @@ func askTarget(ctx context.Context, t Target, msg any) (any, error) {
 		return nil, err
 	}
 	v, err := p.await(ctx, s.askLimit(ctx))
-	if err != nil && errors.Is(err, errWait) {
-		return nil, waitFailed(fmt.Sprintf("ask %v", t), err)
+	if w, ok := asWait(err); ok {
+		return nil, w.failed(fmt.Sprintf("ask %v", t))
 	}
 	return v, err
 }

@@ -13,7 +13,7 @@ type again struct{ value any }
 // restart goes back to Receive.
 func (c *Context) Become(f ActorFunc) {
 	c.must()
-	x := c.r.extras()
+	x := c.ref().extras()
 	if n := len(x.behaviours); n > 0 {
 		x.behaviours[n-1] = f
 	} else {
@@ -24,14 +24,14 @@ func (c *Context) Become(f ActorFunc) {
 // BecomeStacked is Become, but Unbecome comes back to the handler before.
 func (c *Context) BecomeStacked(f ActorFunc) {
 	c.must()
-	x := c.r.extras()
+	x := c.ref().extras()
 	x.behaviours = append(x.behaviours, f)
 }
 
 // Unbecome undoes the last BecomeStacked. Without any, it goes back to Receive.
 func (c *Context) Unbecome() {
 	c.must()
-	if x := c.r.extra; x != nil && len(x.behaviours) > 0 {
+	if x := c.ref().extra; x != nil && len(x.behaviours) > 0 {
 		x.behaviours[len(x.behaviours)-1] = nil
 		x.behaviours = x.behaviours[:len(x.behaviours)-1]
 	}
@@ -47,21 +47,22 @@ var (
 // wraps ErrMailboxFull and the message is still this handler's.
 func (c *Context) Stash() error {
 	c.must()
-	x := c.r.extras()
-	switch limit := c.r.MailboxCap(); {
-	case !c.user:
-		return fmt.Errorf("actor %s: %w", c.r.Path(), errNothingToStash)
-	case c.did&didStash != 0:
-		return fmt.Errorf("actor %s: %w", c.r.Path(), errStashedAlready)
+	x := c.ref().extras()
+	switch limit := c.ref().MailboxCap(); {
+	case !c.call.user:
+		return fmt.Errorf("actor %s: %w", c.ref().Path(), errNothingToStash)
+	case c.call.did&didStash != 0:
+		return fmt.Errorf("actor %s: %w", c.ref().Path(), errStashedAlready)
 	case limit > 0 && len(x.stash) >= limit:
-		return fmt.Errorf("actor %s: the stash holds %d messages: %w", c.r.Path(), len(x.stash), ErrMailboxFull)
+		return fmt.Errorf("actor %s: the stash holds %d messages: %w", c.ref().Path(), len(x.stash), ErrMailboxFull)
 	}
-	m := c.msg
-	if c.own {
+	m := c.call.msg
+	if c.call.own {
 		m.Payload = &again{m.Payload}
 	}
+	m.Reply.pin() // the handler may still answer it
 	x.stash = append(x.stash, m)
-	c.did |= didStash
+	c.call.did |= didStash
 	return nil
 }
 
@@ -81,9 +82,9 @@ func (r *Ref) heldBack() []Message {
 // in which they were stashed.
 func (c *Context) UnstashAll() {
 	c.must()
-	if x := c.r.extra; x != nil && len(x.stash) > 0 {
+	if x := c.ref().extra; x != nil && len(x.stash) > 0 {
 		stash := x.stash
 		x.stash = nil
-		c.r.putBack(stash)
+		c.ref().putBack(stash)
 	}
 }

@@ -6,63 +6,61 @@ import (
 	"time"
 )
 
-// askClock ends the waits of one pooled reply cell at a limit without arming a
+// askClock ends the asks of one pooled reply cell at a limit without arming a
 // timer for each: while asks go on it ticks sixteen times a limit, and an ask
 // that was there at sixteen ticks in a row is over. So an ask waits for the
 // limit, or at most a sixteenth longer.
 type askClock struct {
+	p      *Promise
 	period time.Duration
-	wake   func()
-
-	turn  atomic.Uint64 // odd while someone waits
-	over  atomic.Uint64 // the turn that has waited for too long
-	armed atomic.Bool
-	timer *time.Timer // the last four are the tick's, or of who has set armed
-	seen  uint64
-	ticks int
+	armed  atomic.Bool
+	timer  *time.Timer // the last three are the tick's, or of who has set armed
+	seen   uint64
+	ticks  int
 }
 
 const ticksPerLimit = 16
 
-// begin starts a wait and returns its turn. A clock has one limit for ever.
-func (c *askClock) begin(limit time.Duration) uint64 {
-	turn := c.turn.Add(1)
-	if !c.armed.Load() && c.armed.CompareAndSwap(false, true) {
-		c.arm(turn, limit)
-	}
-	return turn
+func (c *askClock) init(p *Promise, limit time.Duration) {
+	c.p, c.period = p, max(limit/ticksPerLimit, 1)
 }
 
-func (c *askClock) end() { c.turn.Add(1) }
+// start sees to it that the clock ticks.
+func (c *askClock) start() {
+	if !c.armed.Load() && c.armed.CompareAndSwap(false, true) {
+		c.arm(c.p.word.Load())
+	}
+}
 
-func (c *askClock) expired(turn uint64) bool { return c.over.Load() == turn }
-
-func (c *askClock) arm(turn uint64, limit time.Duration) {
-	c.seen, c.ticks = turn, 0
+func (c *askClock) arm(word uint64) {
+	c.seen, c.ticks = word, 0
 	if c.timer == nil {
-		c.period = max(limit/ticksPerLimit, 1)
 		c.timer = time.AfterFunc(math.MaxInt64, c.tick) // so that no tick is there before the timer is known
 	}
 	c.timer.Reset(c.period)
 }
 
+// watched says that an ask waits whose end is the clock's.
+func watched(word uint64) bool { return word&(promiseState|promiseQuick) == promiseOpen|promiseQuick }
+
 func (c *askClock) tick() {
-	turn := c.turn.Load()
+	word := c.p.word.Load()
 	switch {
-	case turn%2 == 0:
+	case !watched(word):
 		c.armed.Store(false)
-		turn = c.turn.Load()
-		if turn%2 == 0 || !c.armed.CompareAndSwap(false, true) {
-			return // the next begin arms it
+		word = c.p.word.Load()
+		if !watched(word) || !c.armed.CompareAndSwap(false, true) {
+			return // the next start arms it
 		}
-		c.seen, c.ticks = turn, 0
-	case turn != c.seen:
-		c.seen, c.ticks = turn, 0
+		c.seen, c.ticks = word, 0
+	case word != c.seen:
+		c.seen, c.ticks = word, 0
 	default:
-		if c.ticks++; c.ticks >= ticksPerLimit {
-			c.over.Store(turn)
-			c.wake()
-		}
+		c.ticks++
+	}
+	if c.ticks >= ticksPerLimit && c.p.word.CompareAndSwap(word, word|promiseGivenUp) {
+		c.p.parker.Unpark()
+		return // a cell that was given up is not used again
 	}
 	c.timer.Reset(c.period)
 }

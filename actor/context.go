@@ -14,15 +14,21 @@ import (
 // from another goroutine than the handler's. To do something later, keep
 // Self and send a message; to answer later, use Defer; to work in another
 // goroutine, use PipeTo.
-type Context struct {
-	r      *Ref
-	worker Worker // nil outside turns
+type Context Ref
+
+// call is what a turn has in hand. It belongs to the worker, and so costs
+// nothing for each actor.
+type call struct {
+	worker Worker
 	msg    Message
 	did    uint8
 	active bool // a call is running
 	own    bool // the message is the runtime's, for this actor alone
 	user   bool // the call handles a user message
 }
+
+func (r *Ref) context() *Context { return (*Context)(r) }
+func (c *Context) ref() *Ref     { return (*Ref)(c) }
 
 // What the handler did with the message in progress.
 const (
@@ -33,71 +39,73 @@ const (
 )
 
 func (c *Context) begin(m Message) {
-	c.msg, c.did, c.own, c.user, c.active = m, 0, false, false, true
+	t := c.call
+	t.msg, t.did, t.own, t.user, t.active = m, 0, false, false, true
 }
 
 func (c *Context) end() {
-	c.msg, c.active = Message{}, false
+	t := c.call
+	t.msg, t.active = Message{}, false
 }
 
 func (c *Context) must() {
-	if !c.active {
-		panic("actor: a Context of " + c.r.Path() + " was used outside the call that it belongs to")
+	if c.call == nil || !c.call.active {
+		panic("actor: a Context of " + c.ref().Path() + " was used outside the call that it belongs to")
 	}
 }
 
 // Self returns the actor itself.
-func (c *Context) Self() *Ref { return c.r }
+func (c *Context) Self() *Ref { return c.ref() }
 
 // Parent returns the actor's parent.
-func (c *Context) Parent() *Ref { return c.r.parent }
+func (c *Context) Parent() *Ref { return c.ref().parent }
 
 // Grandparent returns the parent's parent; nil for the actors / and those
 // directly under it.
 func (c *Context) Grandparent() *Ref {
-	if c.r.parent == nil {
+	if c.ref().parent == nil {
 		return nil
 	}
-	return c.r.parent.parent
+	return c.ref().parent.parent
 }
 
 // Children returns the actor's children; see Ref.Children.
-func (c *Context) Children() []*Ref { return c.r.Children() }
+func (c *Context) Children() []*Ref { return c.ref().Children() }
 
 // System returns the actor's system.
-func (c *Context) System() *System { return c.r.sys }
+func (c *Context) System() *System { return c.ref().sys }
 
 // Logger returns the system's logger, which adds the actor's path as "actor" to
 // what is logged. The path is made only for what is.
 func (c *Context) Logger() *slog.Logger {
-	return slog.New(pathHandler{c.r.sys.log.Handler(), c.r})
+	return slog.New(pathHandler{c.ref().sys.log.Handler(), c.ref()})
 }
 
 // Now returns the system's time.
-func (c *Context) Now() time.Time { return c.r.sys.exec.Now() }
+func (c *Context) Now() time.Time { return c.ref().sys.exec.Now() }
 
 // Sender returns the actor that sent the message; nil when none did.
 func (c *Context) Sender() *Ref {
 	c.must()
-	return c.msg.Sender
+	return c.call.msg.Sender
 }
 
 // Message returns the message in progress, whole. Whoever keeps its Reply
 // should take it with Defer instead.
 func (c *Context) Message() Message {
 	c.must()
-	c.msg.Reply.pin()
-	return c.msg
+	c.call.msg.Reply.pin()
+	return c.call.msg
 }
 
 // Context returns a context that is cancelled when the actor stops. It may be
 // kept.
 func (c *Context) Context() context.Context {
 	c.must()
-	x := c.r.extras()
+	x := c.ref().extras()
 	if x.scope == nil {
-		x.scope = newClockCtx(context.Background(), c.r.sys.exec)
-		if c.r.phase >= phaseStopping {
+		x.scope = newClockCtx(context.Background(), c.ref().sys.exec)
+		if c.ref().phase >= phaseStopping {
 			x.scope.cancel(context.Canceled)
 		}
 	}
@@ -109,12 +117,12 @@ func (c *Context) Context() context.Context {
 // nil it is a dead letter.
 func (c *Context) Tell(to *Ref, msg any) error {
 	c.must()
-	m := Message{Payload: msg, Sender: c.r}
+	m := Message{Payload: msg, Sender: c.ref()}
 	if to == nil {
-		c.r.sys.deadLetter("", m, errNobody)
+		c.ref().sys.deadLetter("", m, errNobody)
 		return nil
 	}
-	return to.postBy(m, c.worker)
+	return to.postBy(m, c.call.worker)
 }
 
 var errNobody = errors.New("sent to nobody")
@@ -124,19 +132,20 @@ var errNobody = errors.New("sent to nobody")
 // mailbox refuses is a dead letter too.
 func (c *Context) Respond(v any) {
 	c.must()
-	if p := c.msg.Reply; p != nil {
-		c.did |= didAnswer
+	if p := c.call.msg.Reply; p != nil {
+		c.call.did |= didAnswer
+		c.letGo()
 		p.Complete(v)
 		return
 	}
-	if err := c.Tell(c.msg.Sender, v); err != nil {
-		c.r.sys.deadLetter(c.msg.Sender.Path(), Message{Payload: v, Sender: c.r}, err)
+	if err := c.Tell(c.call.msg.Sender, v); err != nil {
+		c.ref().sys.deadLetter(c.call.msg.Sender.Path(), Message{Payload: v, Sender: c.ref()}, err)
 	}
 }
 
 // acknowledge answers an ask, and nobody else.
 func (c *Context) acknowledge() {
-	if c.msg.Reply != nil {
+	if c.call.msg.Reply != nil {
 		c.Respond(nil)
 	}
 }
@@ -145,29 +154,40 @@ func (c *Context) acknowledge() {
 // message is no ask, the error is only logged, at debug level.
 func (c *Context) Fail(err error) {
 	c.must()
-	if p := c.msg.Reply; p != nil {
-		c.did |= didAnswer
+	if p := c.call.msg.Reply; p != nil {
+		c.call.did |= didAnswer
+		c.letGo()
 		p.Fail(err)
 		return
 	}
-	c.r.sys.log.Debug("failed a message that was no ask", "actor", c.r.Name(), "err", err)
+	c.ref().sys.log.Debug("failed a message that was no ask", "actor", c.ref().Name(), "err", err)
 }
 
-// Forward passes the message on with its sender and its ask. An error says
-// that it was not taken; then it is still this handler's.
+// letGo has the call hold no more of the ask, which others now may answer or use
+// again. What is answered after that is a dead letter.
+func (c *Context) letGo() {
+	if c.call.msg.Reply != nil {
+		c.call.msg.Reply = &c.sys.spent
+	}
+}
+
+// Forward passes the message on with its sender and its ask, which this handler
+// then can answer no more. An error says that it was not taken; then it is still
+// this handler's.
 func (c *Context) Forward(to Target) error {
 	c.must()
 	if r, ok := to.(*Ref); ok {
-		if err := r.postBy(c.msg, c.worker); err != nil {
+		if err := r.postBy(c.call.msg, c.call.worker); err != nil {
 			return err
 		}
 	} else {
-		c.msg.Reply.pin()
-		if err := to.Post(c.msg); err != nil {
+		c.call.msg.Reply.pin()
+		if err := to.Post(c.call.msg); err != nil {
 			return err
 		}
 	}
-	c.did |= didForward
+	c.call.did |= didForward
+	c.letGo()
 	return nil
 }
 
@@ -176,10 +196,11 @@ func (c *Context) Forward(to Target) error {
 // handler's.
 func (c *Context) TryForward(to *Ref) error {
 	c.must()
-	if err := to.enqueue(c.msg, c.worker); err != nil {
+	if err := to.enqueue(c.call.msg, c.call.worker); err != nil {
 		return err
 	}
-	c.did |= didForward
+	c.call.did |= didForward
+	c.letGo()
 	return nil
 }
 
@@ -188,27 +209,29 @@ func (c *Context) TryForward(to *Ref) error {
 // fails the ask fails with it all the same.
 func (c *Context) Defer() *Promise {
 	c.must()
-	if c.msg.Reply == nil {
+	if c.call.msg.Reply == nil {
 		return nil
 	}
-	c.did |= didDefer
-	c.msg.Reply.pin()
-	return c.msg.Reply
+	c.call.did |= didDefer
+	c.call.msg.Reply.pin()
+	return c.call.msg.Reply
 }
 
 // Spawn makes a child; see Ref.Spawn.
-func (c *Context) Spawn(name string, p Props) (*Ref, error) { return c.r.spawnBy(name, p, c.worker) }
+func (c *Context) Spawn(name string, p Props) (*Ref, error) {
+	return c.ref().spawnBy(name, p, c.call.worker)
+}
 
 // Stop asks a child, or any actor, to stop; see Ref.Stop.
 func (c *Context) Stop(child *Ref) { child.Stop() }
 
 // StopChild asks the child of that name to stop; see Ref.StopChild.
-func (c *Context) StopChild(name string) bool { return c.r.StopChild(name) }
+func (c *Context) StopChild(name string) bool { return c.ref().StopChild(name) }
 
 // StopSelf stops the actor when the handler has returned.
 func (c *Context) StopSelf() {
 	c.must()
-	c.r.stopAsked = true
+	c.ref().stopAsked = true
 }
 
 // Watch has the actor get Terminated when r has stopped; at once when it has
@@ -218,11 +241,11 @@ func (c *Context) StopSelf() {
 func (c *Context) Watch(r *Ref) {
 	c.must()
 	switch {
-	case c.r.phase >= phaseStopping:
-	case c.r.delegatesTo(r):
-		c.r.extra.delegation.watched = true // the delegation watches already
+	case c.ref().phase >= phaseStopping:
+	case c.ref().delegatesTo(r):
+		c.ref().extra.delegation.watched = true // the delegation watches already
 	default:
-		c.r.watch(r)
+		c.ref().watch(r)
 	}
 }
 
@@ -230,25 +253,25 @@ func (c *Context) Watch(r *Ref) {
 // is queued already is dropped.
 func (c *Context) Unwatch(r *Ref) {
 	c.must()
-	if c.r.delegatesTo(r) {
-		d := c.r.extra.delegation // goes on watching
+	if c.ref().delegatesTo(r) {
+		d := c.ref().extra.delegation // goes on watching
 		d.watched, d.before = false, heedNot
 		return
 	}
-	c.r.unwatch(r)
+	c.ref().unwatch(r)
 }
 
 // Hold makes user messages wait until Resume. System messages go on.
 func (c *Context) Hold() {
 	c.must()
-	c.r.setHold(holdUser, 0)
+	c.ref().setHold(holdUser, 0)
 }
 
 // Resume undoes Hold and Props.Held. A held actor can call it from
 // ReceiveSystem.
 func (c *Context) Resume() {
 	c.must()
-	c.r.setHold(0, holdUser)
+	c.ref().setHold(0, holdUser)
 }
 
 // Retire stops the actor if no user message waits for it, neither in the
@@ -257,7 +280,7 @@ func (c *Context) Resume() {
 // returned. After false nothing has happened.
 func (c *Context) Retire() bool {
 	c.must()
-	r := c.r
+	r := c.ref()
 	if x := r.extra; r.phase != phaseRunning || (x != nil && (len(x.stash) > 0 || (x.delegation != nil && len(x.delegation.waiting) > 0))) {
 		return false
 	}
@@ -273,30 +296,30 @@ func (c *Context) Retire() bool {
 }
 
 // Stopping says that the whole system is stopping.
-func (c *Context) Stopping() bool { return c.r.sys.stopping.Load() }
+func (c *Context) Stopping() bool { return c.ref().sys.stopping.Load() }
 
 // StopCause returns, in PostStop, what made the actor stop.
 func (c *Context) StopCause() StopCause {
 	c.must()
-	return c.r.cause
+	return c.ref().cause
 }
 
 // IsException returns, in PostStop, the failure that ended the actor; nil when
 // it was stopped.
 func (c *Context) IsException() error {
 	c.must()
-	if c.r.extra == nil {
+	if c.ref().extra == nil {
 		return nil
 	}
-	return c.r.extra.reason
+	return c.ref().extra.reason
 }
 
 // ParentException returns, in PostStop, the failure of the parent that ended
 // the actor; nil when there was none.
 func (c *Context) ParentException() error {
 	c.must()
-	if c.r.extra == nil {
+	if c.ref().extra == nil {
 		return nil
 	}
-	return c.r.extra.parentReason
+	return c.ref().extra.parentReason
 }

@@ -112,7 +112,7 @@ type FailedReceiver interface {
 // receiveFailed has recv decide about f.Child, which is in extras.escalated:
 // should the handler end its goroutine, it fails with the child in its care.
 func (r *Ref) receiveFailed(recv FailedReceiver, f Failed) {
-	c := &r.ctx
+	c := r.context()
 	c.begin(Message{Payload: f})
 	d := Escalate
 	err := protect(func() (err error) { d, err = recv.ReceiveFailed(c, f); return err })

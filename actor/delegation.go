@@ -41,28 +41,28 @@ type delegationEnd struct {
 // While an actor delegates, another DelegateTo replaces the delegate.
 func (c *Context) DelegateTo(r *Ref) {
 	c.must()
-	if r == nil || r == c.r {
+	if r == nil || r == c.ref() {
 		panic("actor: DelegateTo needs another actor")
 	}
-	if c.r.phase >= phaseStopping {
+	if c.ref().phase >= phaseStopping {
 		return
 	}
-	waiting := c.r.leaveDelegate()
-	x := c.r.extras()
+	waiting := c.ref().leaveDelegate()
+	x := c.ref().extras()
 	_, watched := x.watching[r]
 	d := &delegation{to: r, watched: watched}
-	if c.r.hears(r) {
+	if c.ref().hears(r) {
 		d.before, d.watched = r.heed, r.heed == heedAsked
 	}
 	x.delegation = d
-	c.r.watch(r)
-	c.r.putBack(waiting)
+	c.ref().watch(r)
+	c.ref().putBack(waiting)
 }
 
 // Undelegate ends the delegation, if there is one, without DelegationEnded.
 func (c *Context) Undelegate() {
 	c.must()
-	c.r.putBack(c.r.leaveDelegate())
+	c.ref().putBack(c.ref().leaveDelegate())
 }
 
 // EndDelegation ends the delegation from another actor to this one, in order
@@ -72,7 +72,7 @@ func (c *Context) Undelegate() {
 func (c *Context) EndDelegation(from *Ref, payload any) {
 	c.must()
 	if from != nil {
-		_ = from.enqueue(Message{Payload: &delegationEnd{c.r, payload}, Sender: c.r}, c.worker)
+		_ = from.enqueue(Message{Payload: &delegationEnd{c.ref(), payload}, Sender: c.ref()}, c.call.worker)
 	}
 }
 
@@ -87,7 +87,7 @@ func (r *Ref) delegate(m Message) bool {
 		return false
 	}
 	d := r.extra.delegation
-	switch err := d.to.enqueue(m, r.ctx.worker); {
+	switch err := d.to.enqueue(m, r.call.worker); {
 	case err == nil:
 	case errors.Is(err, ErrStopped):
 		d.waiting = append(d.waiting, m) // its Terminated is coming

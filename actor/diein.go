@@ -8,15 +8,15 @@ import "time"
 // with each message.
 func (c *Context) DieIn(d time.Duration) {
 	c.must()
-	x := c.r.extras()
+	x := c.ref().extras()
 	if x.dying != nil {
 		x.dying.Stop()
 		x.dying = nil
 	}
-	if d <= 0 || c.r.phase >= phaseStopping {
+	if d <= 0 || c.ref().phase >= phaseStopping {
 		return
 	}
-	r, handle := c.r, new(deadMan)
+	r, handle := c.ref(), new(deadMan)
 	handle.Timer = r.sys.exec.After(d, func() { r.signal(signal{kind: sigDie, payload: handle}) })
 	x.dying = handle
 }

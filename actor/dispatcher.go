@@ -46,6 +46,7 @@ func (d *dispatcher) grow(n int) {
 	list := append([]*worker(nil), *d.workers.Load()...)
 	for range n {
 		w := &worker{d: d, unpark: make(chan struct{}, 1)}
+		w.call.worker = w
 		list = append(list, w)
 		d.running.Add(1)
 		go w.loop()
@@ -122,7 +123,7 @@ func (d *dispatcher) fetch(w *worker, share bool) *Ref {
 	if r == nil {
 		return nil
 	}
-	if share {
+	if share && d.global.n > 0 {
 		w.ring.fill(&d.global, min(d.global.n/len(*d.workers.Load()), ringSize/2))
 	}
 	d.queued.Store(int32(d.global.n))

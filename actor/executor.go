@@ -65,7 +65,17 @@ type Task struct{ r *Ref }
 
 // Run runs one turn. When it returns true the task must be queued again. A
 // task is run by one worker at a time.
-func (t Task) Run(w Worker) (again bool) { return t.r.turn(w) }
+func (t Task) Run(w Worker) (again bool) {
+	returned := false
+	defer func() {
+		if !returned {
+			t.r.exited()
+		}
+	}()
+	again = t.r.turn(&call{worker: w})
+	returned = true
+	return again
+}
 
 // Name is the actor's name, for traces.
 func (t Task) Name() string { return t.r.Name() }

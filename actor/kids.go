@@ -51,8 +51,8 @@ func (k *kids) numbered(n uint32) *Ref {
 // put adds a child whose name is not in the set.
 func (k *kids) put(c *Ref) {
 	if k.names == nil && len(k.few) < fewKids {
-		if k.few == nil {
-			k.few = make([]*Ref, 0, fewKids/4)
+		if len(k.few) == cap(k.few) { // once small, then as large as it may be
+			k.few = append(make([]*Ref, 0, max(fewKids/4, len(k.few)*4)), k.few...)
 		}
 		k.few = append(k.few, c)
 		return

@@ -12,7 +12,7 @@ const drainedInline = 4096
 // start makes an instance and starts it.
 func (r *Ref) start() {
 	r.phase = phaseStarting
-	c := &r.ctx
+	c := r.context()
 	c.begin(Message{})
 	err := protect(func() error {
 		a := r.newActor()
@@ -98,14 +98,13 @@ func (r *Ref) drainOne() {
 	r.mu.Lock()
 	if handsOver && len(r.queue) > 0 && !r.sys.stopping.Load() {
 		r.swap()
-		r.left.Store(int32(len(r.batch)))
+		r.put += uint32(len(r.batch))
 		r.mu.Unlock()
 		return
 	}
 	r.closed = true
 	rest := r.queue
 	r.queue, r.batch, r.next = nil, nil, 0
-	r.left.Store(0)
 	r.mu.Unlock()
 	r.draining = false
 	for _, m := range rest {
@@ -157,9 +156,9 @@ func (r *Ref) finish() {
 	}
 	if p, ok := r.instance.(PostStopper); ok {
 		r.extras().inPostStop = true
-		r.ctx.begin(Message{})
-		err := protect(func() error { p.PostStop(&r.ctx); return nil })
-		r.ctx.end()
+		r.context().begin(Message{})
+		err := protect(func() error { p.PostStop(r.context()); return nil })
+		r.context().end()
 		if err != nil {
 			r.sys.log.Error("PostStop failed", "actor", r.Path(), "err", err)
 		}
@@ -172,7 +171,7 @@ func (r *Ref) finishAfterPostStop() {
 	r.cancelTimers()
 	r.phase = phaseGone
 	r.instance, r.extra = nil, nil
-	r.ctx.worker = nil
+	r.call = nil
 	if r.parent != nil {
 		r.parent.childGone(r)
 	}

@@ -27,7 +27,7 @@ func (r *Ref) enqueue(m Message, w Worker) error {
 		if c < 0 {
 			return r.enqueueLane(m, w)
 		}
-		if len(r.queue)+int(r.left.Load()) >= int(c) && !beyondCapacity(m.Payload) {
+		if len(r.queue)+r.left() >= int(c) && !beyondCapacity(m.Payload) {
 			return r.tooMuch(m)
 		}
 	}
@@ -36,7 +36,7 @@ func (r *Ref) enqueue(m Message, w Worker) error {
 	case wake && len(r.queue) == 0 && r.next == len(r.batch):
 		// No turn is on, so batch is nobody's: the next one need not swap.
 		r.batch, r.next = append(r.batch[:0], m), 0
-		r.left.Store(1)
+		r.put++
 	case len(r.queue) == cap(r.queue) && len(r.queue) >= keptCap:
 		r.queue = append(r.sys.buffers.grown(r.queue), m)
 	default:
@@ -115,7 +115,7 @@ func (r *Ref) take() (Message, taken) {
 	m := r.batch[0]
 	r.batch[0] = Message{}
 	r.next = 1
-	r.left.Store(int32(len(r.batch) - 1))
+	r.put += uint32(len(r.batch) - 1)
 	r.mu.Unlock()
 	return m, tookMessage
 }
@@ -124,9 +124,12 @@ func (r *Ref) pop() Message {
 	m := r.batch[r.next]
 	r.batch[r.next] = Message{}
 	r.next++
-	r.left.Store(int32(len(r.batch) - r.next))
+	r.took.Store(r.took.Load() + 1) // only the turn writes it
 	return m
 }
+
+// left is how many messages of batch are not taken yet. mu is held.
+func (r *Ref) left() int { return int(int32(r.put - r.took.Load())) }
 
 // swap gives the senders the used-up buffer and takes theirs. mu is held, and
 // left is to be renewed before it is not.
@@ -146,7 +149,7 @@ func (r *Ref) swap() {
 // rest ends the turn. mu is held.
 func (r *Ref) rest() {
 	r.busy, r.blocked = false, r.hold != 0
-	r.ctx.worker = nil
+	r.call = nil
 	if r.next == len(r.batch) {
 		if cap(r.batch) > keptCap {
 			r.sys.buffers.giveBack(r.batch)
@@ -173,7 +176,7 @@ func (r *Ref) putBack(ms []Message) {
 		r.batch = append(front, r.batch[r.next:]...)
 		r.next = 0
 	}
-	r.left.Store(int32(len(r.batch) - r.next))
+	r.took.Store(r.took.Load() - uint32(len(ms)))
 }
 
 const (

@@ -60,7 +60,7 @@ func TestPutBackGoesToTheFront(t *testing.T) {
 			r.queue = append(r.queue, Message{Payload: i})
 		}
 		r.swap()
-		r.left.Store(int32(len(r.batch)))
+		r.put = uint32(len(r.batch))
 		var back []Message
 		for range used {
 			back = append(back, r.pop())
@@ -69,7 +69,7 @@ func TestPutBackGoesToTheFront(t *testing.T) {
 		r.putBack(back)
 		var got []any
 		for r.next < len(r.batch) {
-			require.EqualValues(t, len(r.batch)-r.next, r.left.Load())
+			require.EqualValues(t, len(r.batch)-r.next, r.left())
 			got = append(got, r.pop().Payload)
 		}
 		want := []any{}
@@ -86,7 +86,7 @@ func TestPutBackGoesToTheFront(t *testing.T) {
 
 // An idle actor that has handled a message must stay small: pods have millions.
 func TestAnIdleActorIsSmall(t *testing.T) {
-	require.LessOrEqual(t, unsafe.Sizeof(Ref{}), uintptr(288))
+	require.LessOrEqual(t, unsafe.Sizeof(Ref{}), uintptr(208))
 	s := NewSystem("test", Config{})
 	defer stop(t, s)
 	parent, err := s.Spawn("parent", PropsFunc(func(*Context, any) error { return nil }))
@@ -116,7 +116,7 @@ func TestAnIdleActorIsSmall(t *testing.T) {
 	per := (heap() - before) / uint64(n)
 	t.Logf("%d bytes an idle actor (a Ref alone: %d), %d goroutines for %d actors", per, unsafe.Sizeof(Ref{}), goroutines, n)
 	if !raceEnabled {
-		require.LessOrEqual(t, per, uint64(360), "with both buffers and its place in the parent")
+		require.LessOrEqual(t, per, uint64(320), "with a buffer and its place in the parent")
 	}
 	require.Less(t, goroutines, 100)
 	runtime.KeepAlive(parent)
@@ -130,7 +130,7 @@ func TestSendingAllocatesNothing(t *testing.T) {
 	defer stop(t, s)
 	seen := make(chan struct{}, 1)
 	r, err := s.Spawn("a", PropsFunc(func(ctx *Context, msg any) error {
-		if ctx.msg.Reply != nil {
+		if ctx.call.msg.Reply != nil {
 			ctx.Respond(msg)
 		} else {
 			seen <- struct{}{}

@@ -160,7 +160,7 @@ func TestRetireLosesAndReordersNothing(t *testing.T) {
 		var seen, created atomic.Int64
 		var lastOf sync.Map
 		props := retiring(&seen, &lastOf)
-		pod := spawn(t, sys, "pod", actor.PropsFunc(func(*actor.Context, any) error { return nil }))
+		pod := spawn(t, sys, "", actor.PropsFunc(func(*actor.Context, any) error { return nil }))
 		var pending atomic.Int64
 		pending.Store(int64(senders))
 		for from := range senders {
@@ -193,7 +193,10 @@ func TestRetireLosesAndReordersNothing(t *testing.T) {
 	}
 	t.Run("real", func(t *testing.T) {
 		sys := realSystem(t)
-		lives := run(t, sys, 4, 1000, sys.Go)
+		var lives int64
+		for round := 0; lives <= 10 && round < 10; round++ { // a busy machine may need more than one
+			lives += run(t, sys, 4, 1000, sys.Go)
+		}
 		require.Greater(t, lives, int64(10), "retiring never raced with sending")
 	})
 	t.Run("seeded", func(t *testing.T) {

@@ -25,7 +25,7 @@ func (c *Context) PipeTo(to *Ref, f func(ctx context.Context) (any, error)) {
 	if to == nil {
 		panic(errNoTarget)
 	}
-	self, ctx := c.r, c.Context()
+	self, ctx := c.ref(), c.Context()
 	self.sys.Go(func() {
 		result := any(PipeFailed{errExited})
 		defer func() { // also when f ends the goroutine

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -15,31 +14,40 @@ var errAnswered = errors.New("already answered or given up")
 // Promise is the reply cell of one ask. The first Complete or Fail answers it;
 // what comes later goes to the dead letters. All methods may be called from
 // any goroutine, but only one may wait.
+//
+// Whoever moves the state away from open, an answer or the clock, puts the
+// outcome there and gives the asker one permit; a wait that ends otherwise moves
+// the state itself or, too late for that, waits for that permit. So there is one
+// permit for each ask, and what comes with it needs no lock.
 type Promise struct {
 	sys     *System
 	parker  Parker // nil with onReply
 	onReply func(v any, err error)
 
-	mu    sync.Mutex
-	state promiseState
-	v     any
+	word  atomic.Uint64 // number<<promiseBits | quick | state
+	v     any           // the asker's once it has the permit
 	err   error
+	taken bool // the permit is; the asker's
 
-	// holders counts who still reaches a pooled cell: the asker, and the
-	// message while only the runtime holds it. A cell that got into other hands
-	// is pinned: it is never counted down to zero, and so never recycled.
-	holders atomic.Int32
-	pooled  bool
-	quick   *chanParker // parker, when it is the dispatcher's and the cell is pooled
-	clock   askClock    // with quick
+	// A pooled cell is reached by its asker, and by the message as long as only
+	// the runtime holds that. It is used again once it was answered, because who
+	// answers lets go of it; it then has another number. A cell that got into
+	// other hands is pinned, and never used again.
+	pooled bool
+	pinned bool
+	quick  *chanParker // parker, when it is the dispatcher's and the cell is pooled
+	clock  askClock    // with quick
 }
 
-type promiseState uint8
-
+// The state of a promise, in the lowest bits of its word.
 const (
-	promiseOpen promiseState = iota
+	promiseOpen uint64 = iota
 	promiseAnswered
 	promiseGivenUp
+
+	promiseState uint64 = 3
+	promiseQuick uint64 = 4 // the clock watches this ask
+	promiseNext  uint64 = 8
 )
 
 // NewPromise returns a promise to be waited on.
@@ -76,122 +84,105 @@ func (p *Promise) Fail(err error) bool {
 	return false
 }
 
-// resolve is Complete and Fail without the dead letter.
+// resolve is Complete and Fail without the dead letter. The caller lets go of a
+// pooled cell that is not pinned.
 func (p *Promise) resolve(v any, err error) bool {
-	p.mu.Lock()
-	if p.state != promiseOpen {
-		p.mu.Unlock()
+	if !p.leaveOpen(promiseAnswered) {
 		return false
 	}
-	p.state, p.v, p.err = promiseAnswered, v, err
-	if p.parker != nil {
-		p.parker.Unpark() // under the lock: a recycled cell gets no late permit
-	}
-	p.mu.Unlock()
 	if p.onReply != nil {
 		p.onReply(v, err)
+		return true
 	}
+	p.v, p.err = v, err
+	p.parker.Unpark()
 	return true
 }
 
-// Done says that the promise is answered or given up.
-func (p *Promise) Done() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.state != promiseOpen
+// leaveOpen moves the state away from open. False says that somebody else did.
+func (p *Promise) leaveOpen(state uint64) bool {
+	for {
+		w := p.word.Load()
+		if w&promiseState != promiseOpen {
+			return false
+		}
+		if p.word.CompareAndSwap(w, w|state) {
+			return true
+		}
+	}
 }
+
+// Done says that the promise is answered or given up.
+func (p *Promise) Done() bool { return p.word.Load()&promiseState != promiseOpen }
 
 // GivenUp says that nobody waits for an answer any more: the asker's time was
 // over, or it was cancelled, before there was one. It says false as long as an
 // answer would still be taken, and for ever after one was. So whoever was to
 // answer and finds the promise done can tell whether it was answered by
 // somebody else or abandoned. A promise of OnReply is never given up.
-func (p *Promise) GivenUp() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.state == promiseGivenUp
-}
+func (p *Promise) GivenUp() bool { return p.word.Load()&promiseState == promiseGivenUp }
 
 // Wait returns the answer. When ctx ends first the promise is given up; the
 // error wraps ErrTimeout at a deadline, and context.Canceled after a
 // cancellation. Wait is not for promises of OnReply.
 func (p *Promise) Wait(ctx context.Context) (any, error) {
 	v, err := p.await(ctx, 0)
-	if err != nil && errors.Is(err, errWait) {
-		return nil, waitFailed("waiting for an answer", err)
+	if w, ok := asWait(err); ok {
+		return nil, w.failed("waiting for an answer")
 	}
 	return v, err
 }
 
-// errWait marks the errors of await that are no answers.
-var errWait = errors.New("wait ended")
-
-func (p *Promise) await(ctx context.Context, limit time.Duration) (any, error) {
-	if p.quick != nil && limit == p.sys.askTimeout && ctx.Done() == nil { // the clock's one limit
-		return p.awaitQuick(limit)
+// leaveClock has an ask end at a limit of its own.
+func (p *Promise) leaveClock() {
+	w := p.word.Load()
+	for w&promiseState == promiseOpen && !p.word.CompareAndSwap(w, w&^promiseQuick) {
+		w = p.word.Load()
 	}
-	p.mu.Lock()
-	switch p.state {
-	case promiseAnswered:
-		defer p.mu.Unlock()
-		return p.v, p.err
-	case promiseGivenUp:
-		p.mu.Unlock()
+}
+
+// await waits for the answer. The error is a waitError when there was none.
+func (p *Promise) await(ctx context.Context, limit time.Duration) (any, error) {
+	if p.word.Load()&promiseQuick != 0 {
+		p.clock.start()
+		<-p.quick.permit
+	} else if !p.taken && !p.GivenUp() {
+		if err := p.parker.Park(ctx, limit); err != nil {
+			if p.leaveOpen(promiseGivenUp) {
+				return nil, waitError{err}
+			}
+			if !p.GivenUp() {
+				_ = p.parker.Park(context.Background(), 0) // the answer is on its way
+			}
+		}
+	}
+	if p.GivenUp() {
 		return nil, waitError{context.DeadlineExceeded}
 	}
-	p.mu.Unlock()
-	parked := p.parker.Park(ctx, limit)
-	p.mu.Lock()
-	for parked == nil && p.state == promiseOpen { // a permit of a late tick, from an earlier ask
-		p.mu.Unlock()
-		parked = p.parker.Park(ctx, limit)
-		p.mu.Lock()
-	}
-	defer p.mu.Unlock()
-	if p.state == promiseAnswered {
-		return p.v, p.err
-	}
-	p.state = promiseGivenUp
-	return nil, waitError{parked}
+	p.taken = true
+	return p.v, p.err
 }
 
-// awaitQuick is await for a context that never ends. A permit may come from an
-// earlier tick of the clock, so it looks each time.
-func (p *Promise) awaitQuick(limit time.Duration) (any, error) {
-	turn := p.clock.begin(limit)
-	for {
-		<-p.quick.permit
-		p.mu.Lock()
-		if p.state == promiseAnswered {
-			v, err := p.v, p.err
-			p.mu.Unlock()
-			p.clock.end()
-			return v, err
-		}
-		if p.clock.expired(turn) {
-			p.state = promiseGivenUp
-			p.mu.Unlock()
-			p.clock.end()
-			return nil, waitError{context.DeadlineExceeded}
-		}
-		p.mu.Unlock()
-	}
-}
-
-// waitError is a wait that ended without an answer.
+// waitError is a wait that ended without an answer. It stays in this package.
 type waitError struct{ cause error }
 
-func (w waitError) Error() string        { return w.cause.Error() }
-func (w waitError) Unwrap() error        { return w.cause }
-func (w waitError) Is(target error) bool { return target == errWait }
+func (w waitError) Error() string { return w.cause.Error() }
 
-// waitFailed says what waited in vain.
-func waitFailed(what string, err error) error {
-	cause := errors.Unwrap(err)
-	if errors.Is(cause, context.DeadlineExceeded) {
+func asWait(err error) (waitError, bool) {
+	if err == nil {
+		return waitError{}, false
+	}
+	var w waitError
+	ok := errors.As(err, &w)
+	return w, ok
+}
+
+// failed says what waited in vain.
+func (w waitError) failed(what string) error {
+	if errors.Is(w.cause, context.DeadlineExceeded) {
 		return fmt.Errorf("%s: %w", what, ErrTimeout)
 	}
-	return fmt.Errorf("%s: outcome unknown: %w", what, cause)
+	return fmt.Errorf("%s: outcome unknown: %w", what, w.cause)
 }
 
 // notSent says that an ask was not sent because its context had ended.
@@ -202,39 +193,39 @@ func notSent(to string, err error) error {
 	return fmt.Errorf("ask %s: not sent: %w", to, err)
 }
 
-// borrow takes a cell from the pool, held by the asker and by the message.
-func (s *System) borrow() *Promise {
+// borrow takes a cell from the pool, for the asker and for the message. quick
+// says that the clock is to end the ask, so that the asker needs no timer.
+func (s *System) borrow(quick bool) *Promise {
 	p, _ := s.promises.Get().(*Promise)
 	if p == nil {
 		p = s.NewPromise()
 		p.pooled = true
 		if p.quick, _ = p.parker.(*chanParker); p.quick != nil {
-			p.clock.wake = p.quick.Unpark
+			p.clock.init(p, s.askTimeout)
 		}
 	}
-	p.holders.Store(2)
+	w := p.word.Load()&^(promiseNext-1) + promiseNext
+	if quick && p.quick != nil {
+		w |= promiseQuick
+	}
+	p.word.Store(w)
 	return p
 }
 
-// release lets go of one hold.
-func (p *Promise) release() {
-	if p.pooled && p.holders.Add(-1) == 0 {
-		p.sys.recycle(p)
-	}
-}
-
-const pinned = 1 << 24
-
-// pin keeps the cell from being recycled, because user code holds it.
+// pin keeps the cell from being recycled, because user code holds it. Only who
+// has it, and before it is answered.
 func (p *Promise) pin() {
-	if p != nil && p.pooled && p.holders.Load() < pinned/2 {
-		p.holders.Add(pinned)
+	if p != nil && p.pooled {
+		p.pinned = true
 	}
 }
 
-// recycle makes a cell that nobody else reaches ready for another ask.
+// recycle makes an answered cell ready for another ask, unless somebody else may
+// reach it.
 func (s *System) recycle(p *Promise) {
-	p.parker.Reset()
-	p.state, p.v, p.err = promiseOpen, nil, nil
+	if p.pinned {
+		return
+	}
+	p.v, p.err, p.taken = nil, nil, false
 	s.promises.Put(p)
 }

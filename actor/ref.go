@@ -32,9 +32,10 @@ type Ref struct {
 	finished bool    // all done, the name is free
 	plain    sigKind // a signal that is nothing else, ahead of rare.signals
 
-	urgent   atomic.Bool  // plain or rare.signals is set
-	ending   atomic.Bool  // has begun to stop or has retired
-	left     atomic.Int32 // messages of batch that are not taken yet
+	urgent   atomic.Bool   // plain or rare.signals is set
+	ending   atomic.Bool   // has begun to stop or has retired
+	put      uint32        // messages put into batch; under mu
+	took     atomic.Uint32 // messages taken out of it, so that put-took are left
 	kin      atomic.Pointer[family]
 	capacity int32  // of the mailbox; 0 when unbounded, below when it is a lane
 	number   uint32 // stands for a generated name; else 0
@@ -53,7 +54,7 @@ type Ref struct {
 	draining  bool // stopping, with messages still to be handed over
 	instance  Actor
 	extra     *extras
-	ctx       Context
+	call      *call // what the turn in progress has in hand; nil when none is
 }
 
 // Name returns the last part of the path.
@@ -147,21 +148,28 @@ func (r *Ref) Ask(ctx context.Context, msg any) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, notSent(r.Path(), err)
 	}
-	p := r.sys.borrow()
-	m := Message{Payload: msg, Reply: p}
 	limit := r.sys.askLimit(ctx)
+	p := r.sys.borrow(limit > 0 && ctx.Done() == nil)
+	m := Message{Payload: msg, Reply: p}
 	if err := r.enqueue(m, nil); err != nil {
 		if limit, err = r.askRefused(ctx, limit, m, err); err != nil {
-			r.sys.recycle(p)
+			if p.leaveOpen(promiseAnswered) {
+				r.sys.recycle(p)
+			}
 			return nil, err
 		}
+		p.leaveClock() // part of the limit may be over
 	}
 	v, err := p.await(ctx, limit)
-	p.release()
-	if err != nil && errors.Is(err, errWait) {
-		return nil, waitFailed("ask "+r.Path(), err)
+	if err == nil {
+		r.sys.recycle(p)
+		return v, nil
 	}
-	return v, err
+	if w, ok := asWait(err); ok {
+		return nil, w.failed("ask " + r.Path())
+	}
+	r.sys.recycle(p)
+	return nil, err
 }
 
 // askRefused is refused for an ask, which waits for room no longer than for its
@@ -202,7 +210,7 @@ func (r *Ref) Stopped() bool { return r.ending.Load() }
 // and without stashed ones.
 func (r *Ref) MailboxLen() int {
 	r.mu.Lock()
-	n := len(r.queue) + int(r.left.Load()) + r.laneLen()
+	n := len(r.queue) + r.left() + r.laneLen()
 	r.mu.Unlock()
 	return n
 }
@@ -224,7 +232,7 @@ func (r *Ref) MailboxCap() int {
 // it handles a message or is about to.
 func (r *Ref) Load() int {
 	r.mu.Lock()
-	n := len(r.queue) + int(r.left.Load()) + r.laneLen()
+	n := len(r.queue) + r.left() + r.laneLen()
 	if r.busy {
 		n++
 	}

@@ -44,17 +44,17 @@ func (c *Context) schedule(d time.Duration, to *Ref, msg any, every bool) Timer 
 	if to == nil {
 		panic("actor: a timer needs an actor to send to")
 	}
-	t := &timer{owner: c.r, to: to, msg: msg, every: every}
-	if c.r.phase >= phaseStopping {
+	t := &timer{owner: c.ref(), to: to, msg: msg, every: every}
+	if c.ref().phase >= phaseStopping {
 		t.state.Store(timerDone)
 		return t
 	}
 	if every {
-		t.clock = c.r.sys.exec.Every(d, t.fire)
+		t.clock = c.ref().sys.exec.Every(d, t.fire)
 	} else {
-		t.clock = c.r.sys.exec.After(d, t.fire)
+		t.clock = c.ref().sys.exec.After(d, t.fire)
 	}
-	c.r.keepTimer(t)
+	c.ref().keepTimer(t)
 	return t
 }
 

@@ -38,7 +38,7 @@ func (r *Ref) Select(path string) Selection {
 }
 
 // Select returns the selection of a path from this actor; see Selection.
-func (c *Context) Select(path string) Selection { return c.r.Select(path) }
+func (c *Context) Select(path string) Selection { return c.ref().Select(path) }
 
 // Select returns the selection of a path from /user; see Selection.
 func (s *System) Select(path string) Selection { return s.user.Select(path) }

@@ -137,7 +137,7 @@ func (r *Ref) onSystemMessage(s signal) {
 		r.sys.log.Debug("system message dropped: the actor is no SystemReceiver", "actor", r.Name())
 		return
 	}
-	c := &r.ctx
+	c := r.context()
 	c.begin(Message{Payload: s.payload})
 	err := r.receiveSystem(recv, s.payload)
 	c.end()
@@ -158,7 +158,7 @@ func (r *Ref) receiveSystem(recv SystemReceiver, msg any) (err error) {
 			err = recovered(recover())
 		}
 	}()
-	err = recv.ReceiveSystem(&r.ctx, msg)
+	err = recv.ReceiveSystem(r.context(), msg)
 	returned = true
 	return err
 }

@@ -84,7 +84,7 @@ func (k Key[T]) Update(s *Store, f func(old T) T) T {
 // Store returns the actor's own store. It may be kept.
 func (c *Context) Store() *Store {
 	c.must()
-	x := c.r.extras()
+	x := c.ref().extras()
 	if x.store == nil {
 		x.store = &Store{}
 	}

@@ -204,7 +204,7 @@ func (r *Ref) apply(d Directive, err error, wait time.Duration) {
 
 // hook calls one of the actor's optional methods and logs its panic.
 func (r *Ref) hook(name string, f func(c *Context)) {
-	c := &r.ctx
+	c := r.context()
 	c.begin(Message{})
 	err := protect(func() error { f(c); return nil })
 	c.end()

@@ -47,6 +47,7 @@ type System struct {
 	events             Events
 	global             Store
 	promises           sync.Pool
+	spent              Promise // stands for asks that a call has answered or passed on
 	buffers            buffers
 	childless          family // of all who stop without ever having had a child; closed
 	plain              spec   // of all whose Props say no more than New
@@ -81,6 +82,8 @@ func NewSystem(name string, cfg Config) *System {
 		s.exec = s.own
 	}
 	s.letters.sys = s
+	s.spent.sys, s.spent.taken = s, true
+	s.spent.word.Store(promiseAnswered)
 	s.events.sys = s
 	s.childless.closed = true
 	s.jobs.sys = s
@@ -111,17 +114,17 @@ func (s *System) zombie(c *Context, msg any) error {
 		s.letters.Publish(p)
 		return nil
 	case Subscribe:
-		if s.subscribe(c.r, cmp.Or(p.Ref, m.Sender)) {
+		if s.subscribe(c.ref(), cmp.Or(p.Ref, m.Sender)) {
 			c.acknowledge()
 			return nil
 		}
 	case Unsubscribe:
-		if s.unsubscribe(c.r, cmp.Or(p.Ref, m.Sender)) {
+		if s.unsubscribe(c.ref(), cmp.Or(p.Ref, m.Sender)) {
 			c.acknowledge()
 			return nil
 		}
 	}
-	s.letters.Publish(ZombieMsg{To: c.r.Path(), Message: m, Reason: errNobody})
+	s.letters.Publish(ZombieMsg{To: c.ref().Path(), Message: m, Reason: errNobody})
 	return nil
 }
 
@@ -151,7 +154,6 @@ func newRef(s *System, parent *Ref, name string, number uint32, p *Props, f *fam
 	if r.capacity < 0 {
 		r.rarely().lane = newLane(p.Mailbox)
 	}
-	r.ctx.r = r
 	return r
 }
 

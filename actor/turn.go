@@ -22,22 +22,11 @@ const (
 var errExited = errors.New("handler called runtime.Goexit")
 
 // turn handles signals and messages until there are none or the worker's
-// budget is used up. It returns true when there may be more.
-func (r *Ref) turn(w Worker) (again bool) {
-	r.ctx.worker = w
-	returned := false
-	defer func() {
-		if !returned {
-			r.exited()
-		}
-	}()
-	again = r.work(w.Budget(r.sys.throughput))
-	returned = true
-	return again
-}
-
-func (r *Ref) work(budget int) (again bool) {
-	for range budget {
+// budget is used up. It returns true when there may be more. When it does not
+// return, because a handler ended the goroutine, exited must be called.
+func (r *Ref) turn(w *call) (again bool) {
+	r.call = w
+	for range w.worker.Budget(r.sys.throughput) {
 		if r.signalled() {
 			if s, ok := r.nextSignal(); ok {
 				r.onSignal(s)
@@ -56,19 +45,20 @@ func (r *Ref) work(budget int) (again bool) {
 			}
 		}
 		if r.phase == phaseGone && !r.draining {
+			r.call = nil
 			return false // stays busy for ever, so nobody schedules it
 		}
 	}
-	r.ctx.worker = nil
+	r.call = nil
 	return true
 }
 
 // exited goes on where a handler left by runtime.Goexit, on the goroutine that
 // is ending, and queues the next turn elsewhere.
 func (r *Ref) exited() {
-	c := &r.ctx
-	msg := c.msg.Payload
-	if c.active {
+	c := r.context()
+	msg := c.call.msg.Payload
+	if c.call.active {
 		r.settle(errExited)
 		c.end()
 	}
@@ -86,7 +76,7 @@ func (r *Ref) exited() {
 	if r.phase == phaseGone && !r.draining {
 		return
 	}
-	c.worker = nil
+	r.call = nil
 	r.sys.exec.Schedule(Task{r})
 }
 
@@ -126,9 +116,9 @@ func (r *Ref) deliver(m Message) {
 	if x := r.extra; x != nil && x.delegation != nil && !own && r.delegate(m) {
 		return
 	}
-	c := &r.ctx
+	c := r.context()
 	c.begin(m)
-	c.own, c.user = own, true
+	c.call.own, c.call.user = own, true
 	err := r.receive(m.Payload)
 	if m.Reply != nil {
 		r.settle(err)
@@ -145,9 +135,9 @@ func (r *Ref) receive(msg any) (err error) {
 		}
 	}()
 	if x := r.extra; x != nil && len(x.behaviours) > 0 {
-		err = x.behaviours[len(x.behaviours)-1](&r.ctx, msg)
+		err = x.behaviours[len(x.behaviours)-1](r.context(), msg)
 	} else {
-		err = r.instance.Receive(&r.ctx, msg)
+		err = r.instance.Receive(r.context(), msg)
 	}
 	returned = true
 	return err
@@ -187,20 +177,17 @@ func (r *Ref) afterCall(err error, msg any) {
 }
 
 // settle sees to it that the ask in progress is answered, now or by whoever
-// took it over, and lets go of its reply cell.
+// took it over.
 func (r *Ref) settle(err error) {
-	c := &r.ctx
-	p := c.msg.Reply
+	c := r.context()
+	p := c.call.msg.Reply
 	if p == nil {
 		return
 	}
 	switch {
-	case err != nil && c.did&(didForward|didStash) == 0:
+	case err != nil && c.call.did&(didForward|didStash) == 0:
 		p.resolve(nil, err)
-	case c.did&(didAnswer|didDefer|didForward|didStash) == 0:
-		p.resolve(nil, fmt.Errorf("%s on %T: %w", r.Path(), c.msg.Payload, ErrNoReply))
-	}
-	if c.did&(didForward|didStash) == 0 {
-		p.release()
+	case c.call.did&(didAnswer|didDefer|didForward|didStash) == 0:
+		p.resolve(nil, fmt.Errorf("%s on %T: %w", r.Path(), c.call.msg.Payload, ErrNoReply))
 	}
 }

@@ -16,6 +16,8 @@ type worker struct {
 	d      *dispatcher
 	unpark chan struct{} // one permit
 
+	call     call // of its turn
+	running  *Ref // whose turn it is, or was last
 	ring     ring
 	next     atomic.Pointer[Ref] // what a handler woke last: runs before the ring
 	lingered bool                // has yielded since its last turn
@@ -28,12 +30,14 @@ type worker struct {
 	seen   uint64        // turns when the monitor looked last; the monitor's
 	still  int           // looks in a row that found the same turn; the monitor's
 	looked uint64
+	victim int // whom it tried to steal from first
 }
 
 func (w *worker) loop() {
 	ended := false
 	defer func() {
 		if !ended { // a handler called runtime.Goexit: go on with a new goroutine
+			w.running.exited()
 			w.turnOver()
 			go w.loop()
 			return
@@ -47,7 +51,8 @@ func (w *worker) loop() {
 		}
 		w.turns.Add(2)
 		w.lingered = false
-		again := r.turn(w)
+		w.running = r
+		again := r.turn(&w.call)
 		w.turnOver()
 		if again {
 			w.queue(r)
@@ -151,13 +156,17 @@ func (w *worker) local() *Ref {
 // to run next.
 func (w *worker) steal() *Ref {
 	list := *w.d.workers.Load()
-	for i := range list {
-		v := list[(int(w.looked)+i)%len(list)]
-		if v == w {
-			continue
+	if w.victim++; w.victim >= len(list) { // begin with another each time
+		w.victim = 0
+	}
+	for at, left := w.victim, len(list); left > 0; left-- {
+		if v := list[at]; v != w {
+			if r := w.stealFrom(v); r != nil {
+				return r
+			}
 		}
-		if r := w.stealFrom(v); r != nil {
-			return r
+		if at++; at == len(list) {
+			at = 0
 		}
 	}
 	return nil
