@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,7 +49,7 @@ func compile(t *testing.T, command []string, pkg, file string, edits [][2]string
 	t.Helper()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "program")
-	args := append(command, "-o", program)
+	args := slices.Concat(command, []string{"-o", program})
 	if file != "" {
 		args = append(args, "-overlay", overlay(t, dir, file, edits))
 	}
