@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/twinsrv/twinsrv/persist/persisttest"
 	"github.com/twinsrv/twinsrv/server"
 )
 
@@ -38,6 +37,7 @@ func kills(t *testing.T, usual int) int {
 
 // TestKills kills the example, as it is run, with SIGKILL.
 func TestKills(t *testing.T) {
+	t.Parallel()
 	program := filepath.Join(t.TempDir(), "buildings")
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -201,18 +201,22 @@ func theDayGoesOn(t *testing.T, program string, kills int) {
 		require.True(t, r.kill(t), "%s", &r.stderr)
 		killed++
 	}
-	_, err := runToEnd(t, "--data", data)
-	require.NoError(t, err)
 	t.Logf("%d kills", killed)
+	require.Equal(t, aWholeDay(t, program, filepath.Join(t.TempDir(), "whole")), aWholeDay(t, program, data))
+}
 
+// aWholeDay has the example simulate its day to the end, and returns what there
+// is then.
+func aWholeDay(t *testing.T, program, data string) map[string]any {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program, "--data", data, "--listen", "127.0.0.1:0", "--exit").CombinedOutput()
+	require.NoError(t, err, "%s", out)
 	s, err := server.Open(t.Context(), server.Config{Data: data, Definitions: definitions})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close(context.Background())) }()
-	got, err := findPods(s.Pods())
+	h, err := findPods(s.Pods())
 	require.NoError(t, err)
-	whole, _ := start(t, persisttest.NewMemory())
-	require.NoError(t, simulateDay(t.Context(), &strings.Builder{}, whole))
-	require.Equal(t, everything(t, whole), everything(t, got))
+	return everything(t, h)
 }
 
 // everything returns the states of all entities, by pod and name.

@@ -64,6 +64,7 @@ $`, out)
 }
 
 func TestRunServesOn(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	lines, w := io.Pipe()

@@ -18,6 +18,7 @@ import (
 // The commands of the README's tour do what the README says, with a real server
 // and curl.
 func TestTheTourOfTheReadme(t *testing.T) {
+	t.Parallel()
 	needCurl(t)
 	tour := tourOf(t, filepath.Join("..", "..", "README.md"))
 	s := &tourServer{program: filepath.Join(t.TempDir(), "twinsrv"), data: t.TempDir()}

@@ -33,6 +33,7 @@ const (
 // After the real files were fed, every building over REST is what the files say
 // last.
 func TestRealFiles(t *testing.T) {
+	t.Parallel()
 	f := readRealFiles(t)
 	lines := readLines(t, realFile(t, "weather0.csv"), "\n")
 	if !*whole {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestASimulatedDay(t *testing.T) {
+	t.Parallel()
 	h := startInMemory(t)
 	var out strings.Builder
 	require.NoError(t, simulateDay(t.Context(), &out, h))
