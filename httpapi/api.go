@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humaecho"
@@ -49,8 +50,9 @@ type API struct {
 	log      *slog.Logger
 	futures  *patterns.CompletionService
 	router   *echo.Echo
-	document []byte      // the OpenAPI document
-	backing  atomic.Bool // a backup is being written
+	document []byte        // the OpenAPI document
+	backing  atomic.Bool   // a backup is being written
+	patience time.Duration // with its client
 }
 
 var _ http.Handler = (*API)(nil)
@@ -64,7 +66,7 @@ func New(pods *pod.Pods, cfg Config) *API {
 		cfg.Version = "0"
 	}
 	a := &API{
-		pods: pods, cfg: cfg, log: cfg.Logger, router: echo.New(),
+		pods: pods, cfg: cfg, log: cfg.Logger, router: echo.New(), patience: backupPatience,
 		futures: patterns.NewCompletionService(pods.System(), patterns.Config{Limit: cfg.MaxWaiting, Timeout: defaultTimeout}),
 	}
 	if a.log == nil {

@@ -5,8 +5,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -99,6 +104,61 @@ func TestBackupsOneByOne(t *testing.T) {
 	require.Error(t, <-ended)
 	b.write = func(context.Context, io.Writer) error { return nil }
 	require.Eventually(t, func() bool { return w.post("/v1/store/backup", ``).status == 200 }, eventually, tick)
+}
+
+// A client that takes nothing is cut off, so that others get their turn.
+func TestBackupOfStandingClient(t *testing.T) {
+	mem := persisttest.NewMemory()
+	ended := make(chan error, 1)
+	b := &backuper{PersistenceService: mem, write: func(_ context.Context, to io.Writer) error {
+		_, err := to.Write(make([]byte, 64<<20)) // more than the network holds
+		ended <- err
+		return err
+	}}
+	w := newWorldIn(t, mem, b, true)
+	w.api.SetBackupPatience(100 * time.Millisecond)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(w.srv.URL, "http://"))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, "POST /v1/store/backup HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	require.NoError(t, err)
+	select {
+	case err := <-ended:
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	case <-time.After(eventually):
+		t.Fatal("it is not cut off")
+	}
+	b.write = func(context.Context, io.Writer) error { return nil }
+	require.Eventually(t, func() bool { return w.post("/v1/store/backup", ``).status == 200 }, eventually, tick)
+}
+
+// A backup may take longer than the server gives other requests.
+func TestBackupTakesItsTime(t *testing.T) {
+	mem := persisttest.NewMemory()
+	b := &backuper{PersistenceService: mem, write: func(ctx context.Context, to io.Writer) error {
+		for range 5 {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(100 * time.Millisecond):
+			}
+			if _, err := to.Write([]byte("part ")); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	w := newWorldIn(t, mem, b, true)
+	hasty := httptest.NewUnstartedServer(w.api)
+	hasty.Config.ReadTimeout, hasty.Config.WriteTimeout = 150*time.Millisecond, 150*time.Millisecond
+	hasty.Start()
+	defer hasty.Close()
+	resp, err := hasty.Client().Post(hasty.URL+"/v1/store/backup", "", nil)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Equal(t, "part part part part part ", string(body))
 }
 
 func TestNoBackup(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 const (
 	// backupPart is how much of a backup is sent at a time ...
 	backupPart = 64 << 10
-	// ... and backupPatience how long the client may take to receive it.
+	// ... and backupPatience how long a client may take to receive it.
 	backupPatience = 30 * time.Second
 )
 
@@ -27,8 +27,6 @@ func postBackup(c *call) error {
 	}
 	defer c.api.backing.Store(false)
 	w := &backupWriter{call: c, control: http.NewResponseController(c.w)}
-	// The server's timeouts are those of short requests.
-	_ = w.control.SetReadDeadline(time.Time{})
 	err := store.Backup(c.r.Context(), w)
 	switch {
 	case err == nil:
@@ -53,7 +51,8 @@ func noBackup(store string) string {
 	return "the store of this server cannot write itself out; back it up by its own means"
 }
 
-// backupWriter sends a backup in parts, each within its time.
+// backupWriter sends a backup in parts, each within its time. The server's own
+// timeout for an answer is that of short requests.
 type backupWriter struct {
 	call    *call
 	control *http.ResponseController
@@ -82,7 +81,7 @@ func (w *backupWriter) begin() {
 func (w *backupWriter) Write(b []byte) (n int, err error) {
 	w.begin()
 	for n < len(b) && err == nil {
-		_ = w.control.SetWriteDeadline(time.Now().Add(backupPatience)) // a recorder of a test has none
+		_ = w.control.SetWriteDeadline(time.Now().Add(w.call.api.patience)) // a recorder of a test has none
 		part := b[n:min(n+backupPart, len(b))]
 		var sent int
 		sent, err = w.call.w.Write(part)
