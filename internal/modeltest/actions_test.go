@@ -53,21 +53,41 @@ func (w *world) anyBook(t *rapid.T) *book {
 }
 
 func (w *world) send(t *rapid.T) {
-	a := w.command(t)
+	a := w.command(t, w.anyBook(t))
 	if rapid.Bool().Draw(t, "await") {
 		w.await(a)
 	}
 }
 
+// burst sends many messages at once, most of them to one entity, perhaps with a
+// commit among them that fails.
 func (w *world) burst(t *rapid.T) {
+	most := w.anyBook(t)
+	if rapid.IntRange(0, 2).Draw(t, "spoiled") == 0 {
+		w.fault(t)
+	}
 	for range rapid.IntRange(2, 12).Draw(t, "messages") {
-		w.command(t)
+		b := most
+		if rapid.IntRange(0, 2).Draw(t, "other") == 0 {
+			b = w.anyBook(t)
+		}
+		w.command(t, b)
+		if w.exec != nil {
+			for range rapid.IntRange(0, 5).Draw(t, "steps") {
+				w.exec.Step()
+			}
+		}
 	}
 }
 
+// partner is the entity to which most messages of an entity go, so that there
+// are several on the same way.
+func (w *world) partner(b *book) *book {
+	return w.books[w.keys[(slices.Index(w.keys, b.key)+3)%len(w.keys)]]
+}
+
 // command sends a random command.
-func (w *world) command(t *rapid.T) *attempt {
-	b := w.anyBook(t)
+func (w *world) command(t *rapid.T, b *book) *attempt {
 	what := "merge"
 	if b.key.Pod != docPod {
 		what = rapid.SampledFrom([]string{
@@ -79,7 +99,7 @@ func (w *world) command(t *rapid.T) *attempt {
 	}
 	id := fmt.Sprint("c", w.sent+1)
 	e := &effect{id: id, entries: []string{id}}
-	msg := w.compose(t, what, e)
+	msg := w.compose(t, b, what, e)
 	if slices.Contains([]string{"boom", "spoil", "idle", "refuse"}, what) {
 		e = nil
 	}
@@ -99,7 +119,7 @@ func (w *world) command(t *rapid.T) *attempt {
 }
 
 // compose makes a command, and says in e what it does.
-func (w *world) compose(t *rapid.T, what string, e *effect) any {
+func (w *world) compose(t *rapid.T, b *book, what string, e *effect) any {
 	switch what {
 	case "merge":
 		return mergeOf(e.id)
@@ -119,7 +139,10 @@ func (w *world) compose(t *rapid.T, what string, e *effect) any {
 	case "refuse":
 		return refuse{e.id}
 	case "post":
-		to := w.anyBook(t)
+		to := w.partner(b)
+		if rapid.IntRange(0, 2).Draw(t, "elsewhere") == 0 {
+			to = w.anyBook(t)
+		}
 		m := post{ID: e.id, Pod: to.key.Pod, Name: to.key.Name, N: rapid.IntRange(1, 3).Draw(t, "n"), Bad: rapid.Bool().Draw(t, "bad")}
 		e.to = to.key
 		for i := range m.N {

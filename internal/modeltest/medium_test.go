@@ -165,9 +165,14 @@ func (m *inPostgres) open() (persist.PersistenceService, error) {
 
 func (m *inPostgres) closed(persist.PersistenceService) medium { return m }
 
-// crashed cuts the store's connections where they are.
-func (m *inPostgres) crashed(s persist.PersistenceService, _ uint64, _ func()) (medium, error) {
+// crashed cuts the store's connections where they are, or kills the server.
+func (m *inPostgres) crashed(s persist.PersistenceService, seed uint64, _ func()) (medium, error) {
 	ctx := context.Background()
+	if seed%5 == 4 {
+		server.cluster.Kill()
+		_ = s.Close() // its connections are gone
+		return m, server.cluster.Up(ctx)
+	}
 	conn, err := pgx.Connect(ctx, server.url)
 	if err != nil {
 		return nil, err

@@ -87,7 +87,7 @@ func (w *world) finish() {
 
 // TestMemory runs on the store that loses what is not synced, in virtual time.
 func TestMemory(t *testing.T) {
-	check(t, 60, func(t *rapid.T) { run(t, true, newInMemory()) })
+	check(t, 40, func(t *rapid.T) { run(t, true, newInMemory()) })
 }
 
 // TestFiles runs on the stores of files, in virtual time, and moves between
@@ -96,7 +96,7 @@ func TestFiles(t *testing.T) {
 	places := &folders{dir: t.TempDir()}
 	for name, kind := range map[string]fileKind{"bolt": boltFiles(), "json": jsonFiles()} {
 		t.Run(name, func(t *testing.T) {
-			check(t, 8, func(t *rapid.T) {
+			check(t, 5, func(t *rapid.T) {
 				run(t, true, newOnDisk(places, kind), newInMemory(), newOnDisk(places, boltFiles()), newOnDisk(places, jsonFiles()))
 			})
 		})
@@ -108,7 +108,7 @@ func TestFiles(t *testing.T) {
 func TestPostgres(t *testing.T) {
 	server.need(t)
 	places := &folders{dir: t.TempDir()}
-	check(t, 4, func(t *rapid.T) { run(t, true, newInPostgres(), newOnDisk(places, boltFiles())) })
+	check(t, 3, func(t *rapid.T) { run(t, true, newInPostgres(), newOnDisk(places, boltFiles())) })
 }
 
 // TestThreads runs on all stores with the executor that programs have, where
