@@ -39,7 +39,7 @@ func (c *commit) judge(u *persist.Unit) (before stored, exists bool, err error) 
 	if err := u.Check(c.most); err != nil {
 		return stored{}, false, err
 	}
-	before, exists = c.records.get(u.Key)
+	before, exists = c.records.Get(stored{Key: u.Key})
 	life := u.Life
 	if life == 0 {
 		life = c.created[u.Key]
@@ -98,27 +98,28 @@ func (c *commit) apply(u *persist.Unit, before stored, exists bool) persist.Outc
 func (c *commit) put(u *persist.Unit, life uint64) {
 	if u.Delete {
 		delete(c.created, u.Key)
-		c.records.delete(u.Key)
-		var gone []rowKey
-		c.eachRow(u.Key, func(k rowKey, _ []byte) { gone = append(gone, k) })
-		for _, k := range gone {
-			c.rows.delete(k)
+		c.records.Delete(stored{Key: u.Key})
+		var gone []row
+		c.eachRow(u.Key, func(r row) { gone = append(gone, r) })
+		for _, r := range gone {
+			c.rows.Delete(r)
 		}
 		return
 	}
 	if u.Record != nil {
-		r := persist.Stored{Record: *u.Record}
-		r.Record.Life = life
+		r := *u.Record
+		r.Life = life
 		c.putRecord(u.Key, &r)
 	}
 	for i := range u.Rows {
 		op := &u.Rows[i]
-		k := rowKey{op.Kind, u.Key, op.ID}
+		r := row{kind: op.Kind, Key: u.Key, id: op.ID}
 		if op.Delete {
-			c.rows.delete(k)
+			c.rows.Delete(r)
 			continue
 		}
-		c.rows.put(k, cloneValue(op.Value))
+		r.value = cloneValue(op.Value)
+		c.rows.ReplaceOrInsert(r)
 	}
 }
 
@@ -136,15 +137,15 @@ func (s *Store) Trim(ctx context.Context, after, through uint64, limit int) (per
 	}
 	var drop []uint64
 	looked := 0
-	d.log.from(after+1, func(position uint64, c *persist.Change) bool {
-		if position > through {
+	d.log.AscendGreaterOrEqual(&persist.Change{Position: after + 1}, func(c *persist.Change) bool {
+		if c.Position > through {
 			return false
 		}
 		if looked++; looked == limitOr(limit) {
-			t.Through = position
+			t.Through = c.Position
 		}
-		if r, ok := d.records.get(c.Key); !c.Event || !ok || r.life != c.Life {
-			drop = append(drop, position)
+		if r, ok := d.records.Get(stored{Key: c.Key}); !c.Event || !ok || r.life != c.Life {
+			drop = append(drop, c.Position)
 		}
 		return looked < limitOr(limit)
 	})

@@ -5,51 +5,58 @@ import (
 	"math"
 	"strings"
 
+	"github.com/google/btree"
+
 	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
 )
 
 // data is what a store holds: the port's meaning, written down plainly. It
-// shares no bytes with its callers, and never changes bytes that it has; so a
-// fork may share them. It is not safe for concurrent use.
+// shares no bytes with its callers, and never changes bytes or changes that it
+// has; so a fork may share them. It is not safe for concurrent use.
+//
+// The journal is cut at its start and grows at its end, listings start in the
+// middle, and a fork must cost nothing: trees that copy a node before they
+// change one that another shares do all of that.
 type data struct {
 	next    uint64 // the next position to give
-	records *tree[persist.Key, stored]
-	log     *tree[uint64, *persist.Change]
-	changes *tree[changeKey, *persist.Change]
-	rows    *tree[rowKey, []byte]
+	records *btree.BTreeG[stored]
+	log     *btree.BTreeG[*persist.Change] // by position
+	changes *btree.BTreeG[*persist.Change] // by key, life and revision
+	rows    *btree.BTreeG[row]
 }
 
 // stored is a record in its envelope.
 type stored struct {
+	persist.Key
 	life, revision uint64
 	envelope       []byte
 }
 
-// changeKey sorts changes by entity.
-type changeKey struct {
-	persist.Key
-	life, revision uint64
-}
-
-// rowKey sorts rows as the port reads them.
-type rowKey struct {
+// row is one row; rows are sorted as the port reads them.
+type row struct {
 	kind string
 	persist.Key
-	id string
+	id    string
+	value []byte
 }
+
+// degree is that of the trees: their nodes have at most 2*degree-1 items. More
+// makes walking faster and changing slower.
+const degree = 32
 
 func newData(first uint64) *data {
 	return &data{
 		next:    first + 1,
-		records: newTree[persist.Key, stored](compareKeys),
-		log:     newTree[uint64, *persist.Change](cmp.Compare[uint64]),
-		changes: newTree[changeKey, *persist.Change](compareChanges),
-		rows:    newTree[rowKey, []byte](compareRows),
+		records: btree.NewG(degree, func(a, b stored) bool { return compareKeys(a.Key, b.Key) < 0 }),
+		log:     btree.NewG(degree, func(a, b *persist.Change) bool { return a.Position < b.Position }),
+		changes: btree.NewG(degree, func(a, b *persist.Change) bool { return compareChanges(a, b) < 0 }),
+		rows:    btree.NewG(degree, func(a, b row) bool { return compareRows(&a, &b) < 0 }),
 	}
 }
 
 func (d *data) fork() *data {
-	return &data{next: d.next, records: d.records.fork(), log: d.log.fork(), changes: d.changes.fork(), rows: d.rows.fork()}
+	return &data{next: d.next, records: d.records.Clone(), log: d.log.Clone(), changes: d.changes.Clone(), rows: d.rows.Clone()}
 }
 
 func compareKeys(a, b persist.Key) int {
@@ -59,14 +66,14 @@ func compareKeys(a, b persist.Key) int {
 	return strings.Compare(a.Name, b.Name)
 }
 
-func compareChanges(a, b changeKey) int {
+func compareChanges(a, b *persist.Change) int {
 	if c := compareKeys(a.Key, b.Key); c != 0 {
 		return c
 	}
-	return cmp.Or(cmp.Compare(a.life, b.life), cmp.Compare(a.revision, b.revision))
+	return cmp.Or(cmp.Compare(a.Life, b.Life), cmp.Compare(a.Revision, b.Revision))
 }
 
-func compareRows(a, b rowKey) int {
+func compareRows(a, b *row) int {
 	if c := strings.Compare(a.kind, b.kind); c != 0 {
 		return c
 	}
@@ -76,47 +83,46 @@ func compareRows(a, b rowKey) int {
 	return strings.Compare(a.id, b.id)
 }
 
-func keyOf(c *persist.Change) changeKey { return changeKey{c.Key, c.Life, c.Revision} }
-
 // putChange takes a change, of which nobody else has the bytes.
 func (d *data) putChange(c *persist.Change) {
 	c.Time = c.Time.Round(0).UTC()
 	d.dropChange(c.Position)
-	d.log.put(c.Position, c)
-	d.changes.put(keyOf(c), c)
+	d.log.ReplaceOrInsert(c)
+	d.changes.ReplaceOrInsert(c)
 }
 
 func (d *data) dropChange(position uint64) {
-	old, ok := d.log.get(position)
+	old, ok := d.log.Delete(&persist.Change{Position: position})
 	if !ok {
 		return
 	}
-	d.log.delete(position)
-	if filed, ok := d.changes.get(keyOf(old)); ok && filed == old {
-		d.changes.delete(keyOf(old))
+	if filed, ok := d.changes.Get(old); ok && filed == old {
+		d.changes.Delete(old)
 	}
 }
 
 // putRecord takes a record, whose life is set.
-func (d *data) putRecord(k persist.Key, r *persist.Stored) {
-	d.records.put(k, stored{life: r.Record.Life, revision: r.Record.Revision, envelope: r.Record.Append(nil)})
+func (d *data) putRecord(k persist.Key, r *snapshot.Record) {
+	d.records.ReplaceOrInsert(stored{Key: k, life: r.Life, revision: r.Revision, envelope: r.Append(nil)})
 }
 
 // lastRevision returns the highest revision of a life in the journal.
-func (d *data) lastRevision(k persist.Key, life uint64) uint64 {
-	last, ok := d.changes.floor(changeKey{k, life, math.MaxUint64})
-	if !ok || last.Key != k || last.life != life {
-		return 0
-	}
-	return last.revision
+func (d *data) lastRevision(k persist.Key, life uint64) (last uint64) {
+	d.changes.DescendLessOrEqual(&persist.Change{Key: k, Life: life, Revision: math.MaxUint64}, func(c *persist.Change) bool {
+		if c.Key == k && c.Life == life {
+			last = c.Revision
+		}
+		return false
+	})
+	return last
 }
 
 // eachKind calls fn for the kinds of rows that there are, in order.
 func (d *data) eachKind(fn func(kind string)) {
 	for from := ""; ; {
 		kind := ""
-		d.rows.from(rowKey{kind: from}, func(k rowKey, _ []byte) bool {
-			kind = k.kind
+		d.rows.AscendGreaterOrEqual(row{kind: from}, func(r row) bool {
+			kind = r.kind
 			return false
 		})
 		if kind == "" {
@@ -128,13 +134,13 @@ func (d *data) eachKind(fn func(kind string)) {
 }
 
 // eachRow calls fn for the rows of an entity, in order.
-func (d *data) eachRow(key persist.Key, fn func(k rowKey, value []byte)) {
+func (d *data) eachRow(key persist.Key, fn func(r row)) {
 	d.eachKind(func(kind string) {
-		d.rows.from(rowKey{kind: kind, Key: key}, func(k rowKey, value []byte) bool {
-			if k.kind != kind || k.Key != key {
+		d.rows.AscendGreaterOrEqual(row{kind: kind, Key: key}, func(r row) bool {
+			if r.kind != kind || r.Key != key {
 				return false
 			}
-			fn(k, value)
+			fn(r)
 			return true
 		})
 	})

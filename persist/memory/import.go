@@ -21,7 +21,7 @@ func (s *Store) Import(ctx context.Context, b persist.Batch) error {
 	last := b.Position
 	for i := range b.Records {
 		r := &b.Records[i]
-		d.putRecord(r.Key, r)
+		d.putRecord(r.Key, &r.Record)
 		last = max(last, r.Record.Life)
 	}
 	for _, c := range b.Changes {
@@ -31,7 +31,7 @@ func (s *Store) Import(ctx context.Context, b persist.Batch) error {
 	}
 	for i := range b.Rows {
 		r := &b.Rows[i]
-		d.rows.put(rowKey{r.Kind, r.Key, r.ID}, cloneValue(r.Value))
+		d.rows.ReplaceOrInsert(row{r.Kind, r.Key, r.ID, cloneValue(r.Value)})
 	}
 	d.next = max(d.next, last+1)
 	return nil

@@ -26,7 +26,7 @@ func (s *Store) Load(ctx context.Context, key persist.Key) (snapshot.Record, err
 		return snapshot.Record{}, err
 	}
 	defer s.mu.RUnlock()
-	r, ok := d.records.get(key)
+	r, ok := d.records.Get(stored{Key: key})
 	if !ok {
 		return snapshot.Record{}, fmt.Errorf("%s: %w", key, persist.ErrNotFound)
 	}
@@ -47,20 +47,20 @@ func (s *Store) List(ctx context.Context, pod string, o persist.ListOptions) (pe
 	o = o.WithDefaults()
 	var page persist.Page
 	size := 0
-	d.records.from(persist.Key{Pod: pod, Name: max(o.After, o.Prefix)}, func(k persist.Key, r stored) bool {
-		if k.Pod != pod || !strings.HasPrefix(k.Name, o.Prefix) {
+	d.records.AscendGreaterOrEqual(stored{Key: persist.Key{Pod: pod, Name: max(o.After, o.Prefix)}}, func(r stored) bool {
+		if r.Pod != pod || !strings.HasPrefix(r.Name, o.Prefix) {
 			return false
 		}
-		if o.After != "" && k.Name == o.After {
+		if o.After != "" && r.Name == o.After {
 			return true
 		}
 		if page.More = len(page.Items) == o.Limit || size >= o.MaxBytes; page.More {
 			return false
 		}
-		item := persist.Item{Name: k.Name}
+		item := persist.Item{Name: r.Name}
 		rec, err := snapshot.Parse(r.envelope)
 		if err != nil {
-			item.Err = fmt.Errorf("%s: %w", k, err)
+			item.Err = fmt.Errorf("%s: %w", r.Key, err)
 		}
 		item.Record = rec
 		size += len(rec.State)
@@ -77,16 +77,16 @@ func (s *Store) Changes(ctx context.Context, key persist.Key, life, from uint64,
 		return nil, err
 	}
 	defer s.mu.RUnlock()
-	start := changeKey{Key: key, life: life}
+	start := &persist.Change{Key: key, Life: life}
 	if life != 0 {
-		start.revision = from
+		start.Revision = from
 	}
 	var out []persist.Change
-	d.changes.from(start, func(k changeKey, c *persist.Change) bool {
-		if k.Key != key || life != 0 && k.life != life {
+	d.changes.AscendGreaterOrEqual(start, func(c *persist.Change) bool {
+		if c.Key != key || life != 0 && c.Life != life {
 			return false
 		}
-		if k.revision >= from {
+		if c.Revision >= from {
 			out = append(out, copyOf(c))
 		}
 		return len(out) < limitOr(limit)
@@ -102,8 +102,8 @@ func (s *Store) Log(ctx context.Context, after uint64, limit int) ([]persist.Cha
 	}
 	defer s.mu.RUnlock()
 	var out []persist.Change
-	d.log.from(after, func(position uint64, c *persist.Change) bool {
-		if position > after {
+	d.log.AscendGreaterOrEqual(&persist.Change{Position: after}, func(c *persist.Change) bool {
+		if c.Position > after {
 			out = append(out, copyOf(c))
 		}
 		return len(out) < limitOr(limit)
@@ -124,7 +124,7 @@ func (s *Store) Rows(ctx context.Context, kind string, after *persist.Row, limit
 		return nil, err
 	}
 	defer s.mu.RUnlock()
-	start := rowKey{kind: kind}
+	start := row{kind: kind}
 	if after != nil {
 		start.Key, start.id = after.Key, after.ID
 		if kind == "" {
@@ -132,12 +132,12 @@ func (s *Store) Rows(ctx context.Context, kind string, after *persist.Row, limit
 		}
 	}
 	var out []persist.Row
-	d.rows.from(start, func(k rowKey, value []byte) bool {
-		if kind != "" && k.kind != kind {
+	d.rows.AscendGreaterOrEqual(start, func(r row) bool {
+		if kind != "" && r.kind != kind {
 			return false
 		}
-		if after == nil || k != start {
-			out = append(out, rowOf(k, value))
+		if after == nil || compareRows(&r, &start) != 0 {
+			out = append(out, rowOf(r))
 		}
 		return len(out) < limitOr(limit)
 	})
@@ -152,12 +152,12 @@ func (s *Store) RowsOf(ctx context.Context, key persist.Key) ([]persist.Row, err
 	}
 	defer s.mu.RUnlock()
 	var out []persist.Row
-	d.eachRow(key, func(k rowKey, value []byte) { out = append(out, rowOf(k, value)) })
+	d.eachRow(key, func(r row) { out = append(out, rowOf(r)) })
 	return out, nil
 }
 
-func rowOf(k rowKey, value []byte) persist.Row {
-	return persist.Row{Kind: k.kind, Key: k.Key, ID: k.id, Value: cloneValue(value)}
+func rowOf(r row) persist.Row {
+	return persist.Row{Kind: r.kind, Key: r.Key, ID: r.id, Value: cloneValue(r.value)}
 }
 
 // Pods implements persist.PersistenceService. It seeks from pod to pod.
@@ -170,8 +170,8 @@ func (s *Store) Pods(ctx context.Context) ([]string, error) {
 	var pods []string
 	for from := ""; ; {
 		pod := ""
-		d.records.from(persist.Key{Pod: from}, func(k persist.Key, _ stored) bool {
-			pod = k.Pod
+		d.records.AscendGreaterOrEqual(stored{Key: persist.Key{Pod: from}}, func(r stored) bool {
+			pod = r.Pod
 			return false
 		})
 		if pod == "" {
