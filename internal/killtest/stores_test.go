@@ -28,7 +28,7 @@ func openStore(kind, where string) (persist.PersistenceService, error) {
 		return bolt.Open(where, bolt.Config{})
 	case "json":
 		// It writes the entities' files so often that kills meet it.
-		return jsonfile.Open(where, jsonfile.Config{Flush: 10 * time.Millisecond, MaxHeld: 32 << 10})
+		return jsonfile.Open(where, jsonfile.Config{Flush: 30 * time.Millisecond, MaxHeld: 32 << 10})
 	case "postgres":
 		return postgres.Open(context.Background(), where, postgres.Config{})
 	}
