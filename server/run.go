@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/twinsrv/twinsrv/persist/bolt"
 )
 
 // Run opens the store and serves it until ctx ends; then it lets requests
@@ -48,7 +50,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 		s.cfg.Ready(l.Addr())
 	}
 	worked, stopWork := s.work(ctx)
-	failed := wait(ctx, s.cfg, ended, worked)
+	failed := wait(ctx, s.cfg, ended, worked, s.damaged(ctx))
 	stopWork()
 	if err := s.end(web); err != nil {
 		return errors.Join(failed, err)
@@ -59,8 +61,23 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 	return failed
 }
 
-// wait returns when ctx ends, or with what ended the serving or the work.
-func wait(ctx context.Context, cfg Config, ended, worked <-chan error) error {
+// damaged gives the damage when the store's file, which is checked while it is
+// served, is found damaged. The goroutine ends with ctx or the store.
+func (s *Server) damaged(ctx context.Context) <-chan error {
+	found := make(chan error, 1)
+	if v, ok := s.store.(interface{ Verified(ctx context.Context) error }); ok {
+		go func() {
+			if err := v.Verified(ctx); errors.Is(err, bolt.ErrDamaged) {
+				found <- fmt.Errorf("the store is out of service: %w", err)
+			}
+		}()
+	}
+	return found
+}
+
+// wait returns when ctx ends, or with what ended the serving or the work, or with
+// the damage of the store.
+func wait(ctx context.Context, cfg Config, ended, worked, damaged <-chan error) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -68,6 +85,8 @@ func wait(ctx context.Context, cfg Config, ended, worked <-chan error) error {
 			return nil
 		case err := <-ended:
 			return fmt.Errorf("serve: %w", err)
+		case err := <-damaged:
+			return err
 		case err := <-worked:
 			if err != nil {
 				return err

@@ -37,6 +37,10 @@ func OpenStore(ctx context.Context, named string, log *slog.Logger) (persist.Per
 
 // open opens the store and makes it if it is missing.
 func (t target) open(ctx context.Context, log *slog.Logger) (persist.PersistenceService, error) {
+	return t.openAs(ctx, log, bolt.Config{})
+}
+
+func (t target) openAs(ctx context.Context, log *slog.Logger, cfg bolt.Config) (persist.PersistenceService, error) {
 	if t.files() {
 		if err := t.onlyKind(); err != nil {
 			return nil, err
@@ -49,7 +53,7 @@ func (t target) open(ctx context.Context, log *slog.Logger) (persist.Persistence
 	var err error
 	switch t.kind {
 	case kindBolt:
-		store, err = bolt.Open(t.boltPath(), bolt.Config{})
+		store, err = bolt.Open(t.boltPath(), cfg)
 	case kindJSON:
 		store, err = jsonfile.Open(t.at, jsonfile.Config{})
 	case kindPostgres:
@@ -65,7 +69,8 @@ func (t target) open(ctx context.Context, log *slog.Logger) (persist.Persistence
 	return store, nil
 }
 
-// openExisting is open for a store that must be there.
+// openExisting is open for a store that must be there. A damaged file is refused
+// at once.
 func (t target) openExisting(ctx context.Context, log *slog.Logger) (persist.PersistenceService, error) {
 	if err := t.mustExist(); err != nil {
 		return nil, err
@@ -78,7 +83,7 @@ func (t target) openExisting(ctx context.Context, log *slog.Logger) (persist.Per
 		}
 		return store, nil
 	}
-	return t.open(ctx, log)
+	return t.openAs(ctx, log, bolt.Config{VerifyFirst: true})
 }
 
 // openDamaged opens a store that must be there for reading alone, also if its
