@@ -294,8 +294,9 @@ func (w *world) backup(t *rapid.T) {
 	w.open()
 }
 
-// acknowledgements counts what was acknowledged.
-func (w *world) acknowledgements() (n int) {
+// acknowledgements counts what was acknowledged, to senders and to watchers.
+func (w *world) acknowledgements() int {
+	n := w.heard
 	for _, k := range w.keys {
 		for _, a := range w.books[k].attempts {
 			if a.fate == accepted {

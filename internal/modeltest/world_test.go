@@ -35,6 +35,7 @@ type world struct {
 	elapsed  time.Duration // virtual time of all runs
 	restarts int
 
+	heard     int // published changes
 	mu        sync.Mutex
 	published []persist.Change
 	letters   []actor.ZombieMsg
@@ -126,6 +127,7 @@ func (w *world) hear() {
 	for _, c := range w.published {
 		w.told(c)
 	}
+	w.heard += len(w.published)
 	w.published = nil
 }
 
