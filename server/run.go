@@ -65,7 +65,9 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 // served, is found damaged. The goroutine ends with ctx or the store.
 func (s *Server) damaged(ctx context.Context) <-chan error {
 	found := make(chan error, 1)
-	if v, ok := s.store.(interface{ Verified(ctx context.Context) error }); ok {
+	if v, ok := s.store.(interface {
+		Verified(ctx context.Context) error
+	}); ok {
 		go func() {
 			if err := v.Verified(ctx); errors.Is(err, bolt.ErrDamaged) {
 				found <- fmt.Errorf("the store is out of service: %w", err)
