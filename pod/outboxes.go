@@ -30,6 +30,9 @@ func (p *Pod) resumeOutboxes() {
 		for p.pods.work.Err() == nil {
 			more, err := p.wakeOwing(p.pods.work, &after)
 			if err != nil {
+				if p.pods.work.Err() != nil {
+					return // the pods are closing
+				}
 				p.pods.sys.Logger().Warn("entities with messages to deliver could not be woken yet; trying again", "pod", p.name, "error", err)
 				if p.pods.sys.Sleep(p.pods.work, wakePause) != nil {
 					return

@@ -99,7 +99,10 @@ func (s *Store) open(ctx context.Context) (err error) {
 	for _, step := range m.Applied {
 		s.cfg.Logger.Info("the schema was migrated", "store", s.target.where, "version", step.Version, "name", step.Name, "took", step.Took)
 	}
-	if err := s.connect(ctx, true); err != nil {
+	if err := s.takeFirst(ctx); err != nil {
+		return fmt.Errorf("%s: %w", s.target.where, err)
+	}
+	if err := s.connect(ctx); err != nil {
 		return fmt.Errorf("%s: %w", s.target.where, err)
 	}
 	s.lock.watch(s.lockLost)

@@ -28,10 +28,15 @@ const (
 //     knowing and goes on, and for this one's own commit of which it never heard
 //     again: a packet that arrives late changes nothing.
 //
-// connect makes the writer's connection anew and takes the store; first takes it
-// from others too. The caller has the turn. It fails with ErrFenced when another
-// server has taken the store since.
-func (s *Store) connect(ctx context.Context, first bool) error {
+// From others it is taken by the lock's own connection (takeFirst): whatever that
+// has sent is done before the lock is free for the next server. On another one
+// it might come late, after its sender was killed, and take the store from a
+// server that got the lock meanwhile.
+//
+// connect makes the writer's connection anew and takes the store again. The
+// caller has the turn. It fails with ErrFenced when another server has taken the
+// store since.
+func (s *Store) connect(ctx context.Context) error {
 	if s.writer != nil {
 		_ = closeQuietly(s.writer)
 		s.writer = nil
@@ -40,7 +45,7 @@ func (s *Store) connect(ctx context.Context, first bool) error {
 	if err != nil {
 		return err
 	}
-	if err := s.takeStore(ctx, c, first); err != nil {
+	if err := s.takeStore(ctx, c, false); err != nil {
 		return errors.Join(err, closeQuietly(c))
 	}
 	for name, sql := range statements() {
@@ -55,6 +60,9 @@ func (s *Store) connect(ctx context.Context, first bool) error {
 	return nil
 }
 
+// takeFirst takes the store from whoever had it.
+func (s *Store) takeFirst(ctx context.Context) error { return s.takeStore(ctx, s.lock.conn, true) }
+
 func (s *Store) takeStore(ctx context.Context, c *pgx.Conn, first bool) error {
 	me, err := identify(ctx, c)
 	if err != nil {
@@ -67,10 +75,14 @@ func (s *Store) takeStore(ctx context.Context, c *pgx.Conn, first bool) error {
 	if err == nil && pid != nil && began != nil && *pid != me.pid {
 		evict(ctx, c, identity{*pid, *began})
 	}
+	pid, began = &me.pid, &me.began
+	if first {
+		pid, began = nil, nil // it is no writer's session that might leave something behind
+	}
 	var position int64
 	err = c.QueryRow(ctx, `
 		UPDATE store SET epoch = epoch + 1, instance = $1, holder = $2, pid = $4, began = $5 WHERE $3 OR instance = $1
-		RETURNING epoch, position`, s.instance, s.holder, first, me.pid, me.began).Scan(&s.epoch, &position)
+		RETURNING epoch, position`, s.instance, s.holder, first, pid, began).Scan(&s.epoch, &position)
 	if !errors.Is(err, pgx.ErrNoRows) {
 		s.next = uint64(position) + 1
 		return err
@@ -167,7 +179,7 @@ func (s *Store) again(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	s.readers.Reset()
-	if err := s.connect(ctx, false); err != nil {
+	if err := s.connect(ctx); err != nil {
 		return err
 	}
 	if s.lock.alive() {
