@@ -67,13 +67,15 @@ type activation struct {
 	viewed    bool // the view shows acknowledged state, also while reading fails
 	poison    error
 	creating  *creation
-	barrier   *barrier // runs once nothing is in flight
+	barrier   *barrier   // runs once nothing is in flight
+	removal   *removable // of an unreadable entity, being prepared
 	async     flusher
 	mail      mail
 	snapshots snapshots     // of an event-sourced entity
 	anew      bool          // the next recovery is from the journal alone
 	owes      bool          // the store has, or may have, messages of it to deliver
 	setback   time.Duration // the pause before messages go out again after commits that failed
+	reloading bool          // a timer is set that reads it again
 	leaving   bool          // it leaves once what it began for that is durable
 	self      *actor.Ref
 	asked     *actor.Promise // of the message in progress
@@ -167,6 +169,7 @@ func (a *activation) abandon(ctx *actor.Context) {
 	a.async.last(ctx, a)
 	a.async.cancel()
 	a.mail.outbox.stop()
+	a.host.SetRemoving(false)
 	if a.owesMail() {
 		a.host.Owes()
 	}
@@ -177,6 +180,10 @@ func (a *activation) abandon(ctx *actor.Context) {
 	if a.creating != nil {
 		a.refuse(ctx, a.creating.message, a.creating.reply, fmt.Errorf("%s: %w", a.key, actor.ErrStopped))
 		a.creating = nil
+	}
+	if r := a.removal; r != nil {
+		a.removal = nil
+		a.refuse(ctx, r.message, r.reply, fmt.Errorf("%s: %w", a.key, actor.ErrStopped))
 	}
 	if b := a.barrier; b != nil {
 		a.barrier = nil
@@ -248,6 +255,10 @@ func (a *activation) ReceiveSystem(ctx *actor.Context, msg any) error {
 		a.lineDue(ctx, m)
 	case *tidyTimer:
 		a.tidyDue(ctx, m)
+	case removable:
+		if m.by == a {
+			a.removeNow(ctx, m)
+		}
 	case barrierLate:
 		a.barrierLate(ctx, m)
 	case reloadDue:

@@ -16,7 +16,8 @@ import (
 )
 
 // Window says how long an entity remembers the answers to messages that came
-// with an id. Both bounds hold; in any case the answers have at most 1 MiB.
+// with an id. Both bounds hold; in any case the answers have at most 1 MiB, unless
+// a single one has more.
 type Window struct {
 	// Count is how many answers are remembered. 0 means 256, negative none.
 	Count int
@@ -37,6 +38,7 @@ func (w Window) withDefaults() Window {
 const (
 	maxMessageID   = 200
 	maxAnswerBytes = 1 << 20
+	maxReason      = 64 << 10
 )
 
 // identified is a message with an id.
@@ -47,7 +49,8 @@ type identified struct {
 
 // WithID gives a message an id: an entity that has answered a message with this
 // id answers it again as it did then, without handling it, as long as its type's
-// Repeats says and it is not deleted. An id has 1 to 200 bytes of valid UTF-8
+// Repeats says and it is not deleted. A rejection by an entity that does not exist
+// leaves nothing behind and is not remembered. An id has 1 to 200 bytes of valid UTF-8
 // without U+0000. One that was used for another message is refused with
 // ErrReused. Queries and errors that are no rejections are not remembered.
 func WithID(id string, msg any) any { return identified{id, msg} }
@@ -81,7 +84,13 @@ type remembered struct {
 	Reply    []byte    `json:"reply,omitempty"` // encoded; nil with an Ack or a rejection
 }
 
-func (r *remembered) size() int { return 128 + len(r.ID) + len(r.Reply) }
+func (r *remembered) size() int {
+	n := 128 + len(r.ID) + len(r.Reply)
+	if r.Rejected != nil {
+		n += len(*r.Rejected)
+	}
+	return n
+}
 
 // digest tells a message from another one under the same id.
 func (m *Message) digest(c snapshot.Codec) (uint64, error) {
@@ -99,6 +108,16 @@ func (m *Message) digest(c snapshot.Codec) (uint64, error) {
 	return h.Sum64(), nil
 }
 
+// guardedDigest is digest for types whose own code may panic.
+func (a *activation) guardedDigest(m *Message) (d uint64, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = a.failure(m.handler.name, panicked(p))
+		}
+	}()
+	return m.digest(a.spec.codec)
+}
+
 // repeated answers a message whose id the entity knows, behind what is in
 // flight, and reports whether it did.
 func (a *activation) repeated(ctx *actor.Context, m *Message, reply *actor.Promise) bool {
@@ -110,7 +129,7 @@ func (a *activation) repeated(ctx *actor.Context, m *Message, reply *actor.Promi
 		return false
 	}
 	e := &entry{reply: reply, message: m, life: a.head.life, revision: r.Revision, creates: r.Created}
-	digest, err := m.digest(a.spec.codec)
+	digest, err := a.guardedDigest(m)
 	switch {
 	case err != nil:
 		e.err = err
@@ -130,29 +149,43 @@ func (a *activation) remembers(m *Message) bool {
 	return m.id != "" && m.op == opHandle && m.handler.kind != KindQuery && a.spec.repeats.Count > 0
 }
 
-// answerOf prepares a turn's answer to be remembered; nil if it is not.
-func (a *activation) answerOf(ctx *actor.Context, m *Message, v any, failed error) (*remembered, error) {
+// question begins to remember the answer to a message, before a handler can
+// change what the message holds; nil if the answer is not kept.
+func (a *activation) question(c *Context) (*remembered, error) {
+	m := c.message
 	if !a.remembers(m) {
 		return nil, nil
 	}
-	rejected := (*RejectedError)(nil)
-	if failed != nil && !errors.As(failed, &rejected) {
-		return nil, nil
-	}
-	r := &remembered{ID: m.id, At: ctx.Now().UTC()}
-	var err error
-	if r.Digest, err = m.digest(a.spec.codec); err != nil {
+	digest, err := m.digest(a.spec.codec)
+	if err != nil {
 		return nil, err
 	}
-	switch enc, isEncoded := v.(encodedReply); {
-	case rejected != nil:
+	return &remembered{ID: m.id, At: c.actor.Now().UTC(), Digest: digest}, nil
+}
+
+// answerOf fills in a turn's answer. One that is no answer is not remembered,
+// nor is a rejection too long to be kept.
+func (a *activation) answerOf(r *remembered, e *entry, failed error) (*remembered, error) {
+	rejected := (*RejectedError)(nil)
+	if failed != nil {
+		if !errors.As(failed, &rejected) || len(rejected.Reason) > maxReason {
+			return nil, failed
+		}
 		r.Rejected = &rejected.Reason
+		return r, failed
+	}
+	h := e.message.handler
+	switch enc, isEncoded := e.value.(encodedReply); {
 	case isEncoded:
 		r.Reply = enc.enc
-	case m.handler.reply != nil:
-		if r.Reply, err = a.spec.codec.Append([]byte{}, v); err != nil {
+	case h.reply != nil:
+		var err error
+		if r.Reply, err = a.spec.codec.Append([]byte{}, e.value); err != nil {
 			return nil, fmt.Errorf("the reply cannot be encoded to be remembered: %w", err)
 		}
+	}
+	if most := a.host.MaxState(); len(r.Reply) > most/2 { // as JSON it has 4/3 of its bytes
+		return nil, fmt.Errorf("%w: a reply of %d bytes cannot be remembered; ask without an id", persist.ErrInvalid, len(r.Reply))
 	}
 	return r, nil
 }

@@ -274,6 +274,7 @@ func (a *activation) flushHead(ctx *actor.Context, m flushHead) {
 		f.start(ctx, a, false)
 	case errors.Is(m.err, persist.ErrNotFound) && f.removing:
 		a.host.SetView(&snapshot.Record{})
+		a.host.SetRemoving(false)
 		a.removed(ctx)
 	case m.err != nil && !errors.Is(m.err, persist.ErrNotFound) && !unreadable(m.err):
 		f.fail(ctx, a, m.err)

@@ -1,12 +1,14 @@
 package entity
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
 )
 
 // deleted is the type of the change that ends a life.
@@ -41,25 +43,41 @@ func (a *activation) drained(ctx *actor.Context, m *Message, reply *actor.Promis
 // delivered is drained that also waits until the receivers of all messages of
 // SendOnce have had their last word, for a time.
 func (a *activation) delivered(ctx *actor.Context, m *Message, reply *actor.Promise, f func(*actor.Context)) {
-	if a.mail.outbox.count == 0 {
+	switch n, refused := a.mail.outbox.undelivered(a.key); {
+	case n == 0:
 		a.drained(ctx, m, reply, f)
-		return
+	case refused: // it may take long, and nothing else would be handled meanwhile
+		a.refuse(ctx, m, reply, a.undeliverable(n))
+	default:
+		a.hold(ctx, holdBarrier)
+		a.barrier = &barrier{message: m, reply: reply, run: f, delivers: true}
+		a.barrierSoon(ctx)
 	}
-	a.hold(ctx, holdBarrier)
-	b, self := &barrier{message: m, reply: reply, run: f, delivers: true}, a.self
-	a.barrier = b
+}
+
+// barrierSoon looks after a barrier that waits for the outbox.
+func (a *activation) barrierSoon(ctx *actor.Context) {
+	b, self := a.barrier, a.self
 	ctx.System().After(deliverWait, func() { self.TellSystem(barrierLate{b}) })
+}
+
+func (a *activation) undeliverable(n int) error {
+	return fmt.Errorf("%s: %w: %d messages that it sent are not delivered yet; try again, or discard them with it", a.key, ErrBusy, n)
 }
 
 func (a *activation) barrierLate(ctx *actor.Context, m barrierLate) {
 	b := a.barrier
-	if b != m.barrier || a.mail.outbox.count == 0 {
+	if b == nil || b != m.barrier {
+		return
+	}
+	n, _ := a.mail.outbox.undelivered(a.key)
+	if n == 0 { // it waits for a commit, which may fail and bring messages back
+		a.barrierSoon(ctx)
 		return
 	}
 	a.barrier = nil
 	a.unhold(ctx, holdBarrier)
-	a.refuse(ctx, b.message, b.reply, fmt.Errorf("%s: %w: %d messages that it sent are not delivered yet; try again, or discard them with it",
-		a.key, ErrBusy, a.mail.outbox.count))
+	a.refuse(ctx, b.message, b.reply, a.undeliverable(n))
 }
 
 func (a *activation) runBarrier(ctx *actor.Context) {
@@ -67,7 +85,7 @@ func (a *activation) runBarrier(ctx *actor.Context) {
 	if b == nil || a.queue.len() > 0 || a.inFlight > 0 || a.poison != nil || a.phase == loading {
 		return
 	}
-	if b.delivers && a.mail.outbox.count > 0 {
+	if n, _ := a.mail.outbox.undelivered(a.key); b.delivers && n > 0 {
 		return
 	}
 	a.barrier = nil
@@ -85,8 +103,8 @@ func (a *activation) remove(ctx *actor.Context, m *Message, reply *actor.Promise
 		a.refuse(ctx, m, reply, a.reason)
 		return
 	case a.phase == quarantined:
-		u.Force = true
-		u.Changes = []persist.Change{{Revision: 1, Time: ctx.Now().UTC(), Type: deleted}} // the store raises it above what it has
+		a.removeUnreadable(ctx, m, reply)
+		return
 	case a.head.revision == 0:
 		a.refuse(ctx, m, reply, fmt.Errorf("%w: %s", ErrNotFound, a.key))
 		return
@@ -98,12 +116,89 @@ func (a *activation) remove(ctx *actor.Context, m *Message, reply *actor.Promise
 		e.life, e.revision = a.head.life, max(a.head.revision, a.head.floor)+1
 		u.Life, u.Expect = a.head.life, a.head.stored
 		u.Force = a.async.failing != nil // the store may hold a write whose outcome is unknown
-		u.Changes = []persist.Change{{Revision: e.revision, Time: ctx.Now().UTC(), Type: deleted}}
+		u.Changes = []persist.Change{a.ending(ctx, e.revision)}
 	}
+	a.submitRemoval(ctx, u, e)
+}
+
+func (a *activation) submitRemoval(ctx *actor.Context, u persist.Unit, e *entry) {
+	a.host.SetRemoving(true)
 	a.async.cancel() // nothing is written or read behind it until its outcome is there
 	a.hold(ctx, holdBarrier)
 	a.queue.add(e)
 	a.submit(u, e)
+}
+
+// ending is the change that ends a life. That of an event-sourced entity is told
+// from others, since its events must not be kept beyond it.
+func (a *activation) ending(ctx *actor.Context, revision uint64) persist.Change {
+	return persist.Change{Revision: revision, Time: ctx.Now().UTC(), Type: deleted, Event: a.spec.sourcing != nil}
+}
+
+// removable brings what must be known before an unreadable entity is removed.
+type removable struct {
+	by      *activation
+	message *Message
+	reply   *actor.Promise
+	outbox  outbox // what it has not delivered, as far as it can be read
+	err     error
+}
+
+// removeUnreadable removes a quarantined entity, by force, once its undelivered
+// messages are read, which become dead letters. An event-sourced one whose record
+// is lost gets it back first: without a record there is nothing to remove, and
+// its events would bring it back.
+func (a *activation) removeUnreadable(ctx *actor.Context, m *Message, reply *actor.Promise) {
+	a.hold(ctx, holdBarrier)
+	a.removal = &removable{message: m, reply: reply}
+	store, key, self, stopped, sourced := a.host.Committer().Service(), a.key, a.self, ctx.Context(), a.spec.sourcing != nil
+	ctx.System().Go(func() {
+		r := removable{by: a, message: m, reply: reply}
+		defer func() { self.TellSystem(r) }()
+		if sourced {
+			if r.err = recordBack(stopped, store, key); r.err != nil {
+				return
+			}
+		}
+		var rows []persist.Row
+		if rows, r.err = store.RowsOf(stopped, key); r.err != nil {
+			return
+		}
+		for _, row := range rows {
+			if row.Kind == OutboxRows && row.Err == nil {
+				_ = r.outbox.parse(row) // one that is no message is lost
+			}
+		}
+	})
+}
+
+// recordBack puts back the record of a life that the journal has not ended.
+func recordBack(ctx context.Context, store persist.PersistenceService, key persist.Key) error {
+	if _, err := store.Load(ctx, key); !errors.Is(err, persist.ErrNotFound) {
+		if errors.Is(err, snapshot.ErrCorrupt) || errors.Is(err, snapshot.ErrNewer) {
+			return nil
+		}
+		return err
+	}
+	last, err := lastChange(ctx, store, key)
+	if err != nil || last.Revision == 0 || last.Type == deleted {
+		return err
+	}
+	return restoreRecord(ctx, store, key, snapshot.Record{Life: last.Life, Revision: last.Revision, Reserved: last.Revision, Changed: last.Time})
+}
+
+func (a *activation) removeNow(ctx *actor.Context, r removable) {
+	a.removal = nil
+	if r.err != nil {
+		a.unhold(ctx, holdBarrier)
+		a.refuse(ctx, r.message, r.reply, fmt.Errorf("%s: %w", a.key, r.err))
+		return
+	}
+	a.mail.outbox = r.outbox
+	a.submitRemoval(ctx, persist.Unit{
+		Key: a.key, Delete: true, Force: true,
+		Changes: []persist.Change{a.ending(ctx, 1)}, // the store raises it above what it has
+	}, &entry{waits: true, removes: true, reply: r.reply, message: r.message})
 }
 
 // stuck reports whether turns wait for a reservation that the store refuses for
@@ -124,7 +219,8 @@ func (a *activation) removeStuck(ctx *actor.Context, m *Message, reply *actor.Pr
 	a.remove(ctx, m, reply)
 }
 
-// removed makes the entity absent once its deletion is durable.
+// removed makes the entity absent once its deletion is durable. Its view tells
+// that when the deletion is let out.
 func (a *activation) removed(ctx *actor.Context) {
 	if a.phase == quarantined {
 		a.phase, a.reason = serving, nil
@@ -165,7 +261,7 @@ func (a *activation) leave(ctx *actor.Context, m *Message, reply *actor.Promise,
 		case save && a.snapshots.behind(a):
 			a.saveSnapshot(ctx, nil, nil)
 			a.leave(ctx, m, reply, false)
-		case !a.mail.outbox.idle() && !a.host.Closing():
+		case (a.owes || !a.mail.outbox.idle()) && !a.host.Closing():
 			answer(reply, nil, fmt.Errorf("%s: %w: %d messages that it sent are not delivered yet", a.key, ErrBusy, a.mail.outbox.count))
 		case ctx.Retire():
 			a.mail.outbox.stop()

@@ -38,6 +38,9 @@ type Host interface {
 	// that the entity is absent, nil that its state must be read from the
 	// store. Whoever gets a record must not change it.
 	SetView(*snapshot.Record)
+	// SetRemoving says that a deletion is under way, which the store may show
+	// before it is acknowledged, or no longer.
+	SetRemoving(bool)
 	// Quarantine lists the entity as unreadable; nil takes it off the list.
 	Quarantine(reason error)
 	// Published announces a change that is acknowledged.

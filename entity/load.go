@@ -73,6 +73,7 @@ func read(ctx context.Context, store persist.PersistenceService, spec *Spec, key
 // recovered takes the record in and opens the mailbox.
 func (a *activation) recovered(ctx *actor.Context, l loaded) {
 	a.owes = a.owesMail()
+	a.host.SetRemoving(false)
 	if a.poison != nil {
 		a.setback = min(max(2*a.setback, minResend), maxResend)
 	}
@@ -101,7 +102,7 @@ func (a *activation) recovered(ctx *actor.Context, l loaded) {
 		a.owes = false
 		a.begin(l)
 		a.resumeOutbox(ctx)
-		if b := a.barrier; b != nil && b.delivers && a.mail.outbox.count > 0 {
+		if n, _ := a.mail.outbox.undelivered(a.key); n > 0 && a.barrier != nil && a.barrier.delivers {
 			a.hold(ctx, holdBarrier)
 		}
 	}
@@ -137,9 +138,10 @@ func (a *activation) owesMail() bool {
 
 // tryAgain reads an entity again after a while that has messages to deliver.
 func (a *activation) tryAgain(ctx *actor.Context) {
-	if !a.owes {
+	if !a.owes || a.reloading {
 		return
 	}
+	a.reloading = true
 	self := a.self
 	ctx.System().After(reloadPause, func() { self.TellSystem(reloadDue{by: a}) })
 }
@@ -150,6 +152,7 @@ const reloadPause = time.Second
 type reloadDue struct{ by *activation }
 
 func (a *activation) reloadDue(ctx *actor.Context) {
+	a.reloading = false
 	if a.phase == failed && a.owes && a.holds&holdLoad == 0 {
 		a.load(ctx)
 	}

@@ -118,6 +118,24 @@ func (o *outbox) removed() []persist.RowOp {
 // idle reports whether nothing is to be delivered or tidied up.
 func (o *outbox) idle() bool { return o.count == 0 && len(o.done) == 0 }
 
+// undelivered returns how many messages to others are not acknowledged, and
+// whether some of them are not taken at the moment.
+func (o *outbox) undelivered(self persist.Key) (n int, refused bool) {
+	n = o.count
+	for to, l := range o.lines {
+		if to != self {
+			refused = refused || l.again
+			continue
+		}
+		for _, p := range l.parcels {
+			if !p.done {
+				n--
+			}
+		}
+	}
+	return n, refused
+}
+
 // stop ends the outbox's timers.
 func (o *outbox) stop() {
 	o.stopTidy()
@@ -247,6 +265,9 @@ func (a *activation) sendParcel(ctx *actor.Context, l *line, p *parcel, behind u
 	m, err := a.host.Decode(p.to.Pod, p.what, p.body)
 	if err == nil {
 		m.once = &once{from: a.key, life: a.head.life, number: p.number, behind: behind}
+		if p.to == a.key {
+			m.Life, m.NoCreate = a.head.life, true // to this life, not to one that follows
+		}
 		err = a.host.Post(p.to, actor.Message{Payload: m, Sender: self, Reply: reply})
 	}
 	if err != nil {

@@ -81,7 +81,8 @@ func (q *releaseQueue) failAll(ctx *actor.Context, a *activation, guilty *entry,
 	for _, e := range held {
 		err := cause
 		// A turn behind a commit of unknown outcome may have been part of it.
-		shared := e.waits && errors.Is(cause, persist.ErrUnknown)
+		// So may one of an asynchronous entity, whose state others have written.
+		shared := (e.waits || e.record != nil && a.spec.Durability.IsAsync()) && errors.Is(cause, persist.ErrUnknown)
 		if guilty != nil && e != guilty && !shared {
 			err = fmt.Errorf("%s: %w: the change before it failed: %v", a.key, persist.ErrUnavailable, cause)
 		}
@@ -133,6 +134,7 @@ func (a *activation) letOut(ctx *actor.Context, e *entry) {
 	switch {
 	case e.removes:
 		a.host.SetView(&snapshot.Record{})
+		a.host.SetRemoving(false)
 	case e.record != nil:
 		e.record.Life = e.life
 		a.host.SetView(e.record)
@@ -141,7 +143,7 @@ func (a *activation) letOut(ctx *actor.Context, e *entry) {
 	for _, f := range e.effects {
 		f(ctx, e.life)
 	}
-	if e.creates {
+	if e.creates && e.record != nil { // and not an answer that is repeated
 		a.host.Created(e.life)
 	}
 	for i, c := range e.changes {

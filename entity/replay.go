@@ -79,49 +79,30 @@ func (s *Spec) replay(ctx context.Context, store persist.PersistenceService, key
 }
 
 // lastChange returns the last change of an entity in the journal; one of
-// revision 0 if there is none.
+// revision 0 if there is none. It goes through the changes of a life by their
+// revisions, and from life to life by their number, of which the journal has all.
 func lastChange(ctx context.Context, store persist.PersistenceService, key persist.Key) (last persist.Change, err error) {
-	for life, from := uint64(0), uint64(0); ; {
-		page, err := store.Changes(ctx, key, life, from, replayPage)
+	for seen := 0; ; {
+		page, err := store.Changes(ctx, key, 0, 0, seen+replayPage)
 		if err != nil {
 			return last, err
 		}
-		if len(page) > 0 && page[len(page)-1].Err != nil {
-			return last, fmt.Errorf("%s: its last change, at position %d: %w", key, page[len(page)-1].Position, page[len(page)-1].Err)
-		}
-		if len(page) > 0 {
+		more := len(page) == seen+replayPage
+		for n := len(page) - seen; n > 0; n = len(page) {
+			seen += n
 			last = page[len(page)-1]
-		}
-		switch {
-		case len(page) == replayPage:
-			life, from = last.Life, last.Revision+1
-		case life != 0: // the life that was read on has ended; others may follow
-			next, err := lifeAfter(ctx, store, key, life)
-			if err != nil || next.Life == 0 {
+			if last.Err != nil {
+				return last, fmt.Errorf("%s: its last change, at position %d: %w", key, last.Position, last.Err)
+			}
+			if !more {
+				return last, nil
+			}
+			if page, err = store.Changes(ctx, key, last.Life, last.Revision+1, replayPage); err != nil {
 				return last, err
 			}
-			last, life, from = next, next.Life, next.Revision+1
-		default:
+		}
+		if !more {
 			return last, nil
-		}
-	}
-}
-
-// lifeAfter returns the first change of the life that follows on one; of life 0
-// if none does. The journal has at least a page of the earlier ones.
-func lifeAfter(ctx context.Context, store persist.PersistenceService, key persist.Key, life uint64) (persist.Change, error) {
-	for limit := 2 * replayPage; ; limit *= 2 {
-		page, err := store.Changes(ctx, key, 0, 0, limit)
-		if err != nil {
-			return persist.Change{}, err
-		}
-		for _, c := range page {
-			if c.Life > life && c.Err == nil {
-				return c, nil
-			}
-		}
-		if len(page) < limit {
-			return persist.Change{}, nil
 		}
 	}
 }
@@ -254,6 +235,9 @@ func (a *activation) rebuild(ctx *actor.Context, m *Message, reply *actor.Promis
 		a.anew = true
 		a.reload(ctx, m, reply, func(ctx *actor.Context) {
 			switch {
+			case a.phase == quarantined: // its snapshot may be good all the same
+				reason := a.reason
+				a.reload(ctx, m, reply, func(ctx *actor.Context) { a.refuse(ctx, m, reply, reason) })
 			case a.phase != serving:
 				a.refuse(ctx, m, reply, a.reason)
 			case a.head.revision == 0:

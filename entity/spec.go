@@ -95,10 +95,9 @@ func (s *Spec) setHandlers(handlers map[string]*handler) error {
 		if h.reply == nil {
 			continue
 		}
-		if h.detachRe = snapshot.HoldsReferences(h.reply); h.detachRe {
-			if err := s.codec.Check(h.reply); err != nil {
-				return fmt.Errorf("%w: %s: reply to %q: %w", ErrDefinition, s.Name, name, err)
-			}
+		h.detachRe = snapshot.HoldsReferences(h.reply)
+		if err := s.codec.Check(h.reply); err != nil { // it may have to be remembered
+			return fmt.Errorf("%w: %s: reply to %q: %w", ErrDefinition, s.Name, name, err)
 		}
 	}
 	return nil

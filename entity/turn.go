@@ -74,16 +74,12 @@ func (a *activation) run(ctx *actor.Context, m *Message, reply *actor.Promise) {
 	e := &entry{reply: reply, message: m, revision: a.head.revision, life: a.head.life}
 	c := &Context{a: a, actor: ctx, message: m}
 	a.asked = reply // the handler may leave without returning
-	enc, err := a.compute(c, e)
-	kept, unkept := a.answerOf(ctx, m, e.value, err)
+	enc, kept, err := a.compute(c, e)
 	a.asked = nil
-	if err == nil {
-		err = unkept
-	}
 	if err != nil {
 		a.model.forget()
 		e.err, e.value = a.failure(m.handler.name, err), nil
-		if a.head.revision > 0 {
+		if a.head.revision > 0 && (m.once == nil || !later(e.err)) { // else it comes again, and is to be handled then
 			a.finish(ctx, e, a.noted(m, kept, e))
 		}
 		a.push(ctx, e)
@@ -136,14 +132,27 @@ func (a *activation) finish(ctx *actor.Context, e *entry, rows []persist.RowOp) 
 	}
 }
 
-// compute calls the handler and encodes what comes of it, and turns a panic of
-// the user's code, also of a type that marshals itself, into an error.
-func (a *activation) compute(c *Context, e *entry) (enc []byte, err error) {
+// compute calls the handler and encodes what comes of it, the answer too if it
+// is to be remembered. It turns a panic of the user's code, also of a type that
+// marshals itself, into an error.
+func (a *activation) compute(c *Context, e *entry) (enc []byte, kept *remembered, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = panicked(p)
+			enc, kept, err = nil, nil, panicked(p)
 		}
 	}()
+	if kept, err = a.question(c); err != nil {
+		return nil, nil, err
+	}
+	enc, err = a.result(c, e)
+	if kept != nil {
+		kept, err = a.answerOf(kept, e, err)
+	}
+	return enc, kept, err
+}
+
+// result calls the handler and encodes the state that it leaves.
+func (a *activation) result(c *Context, e *entry) (enc []byte, err error) {
 	v, err := a.invoke(c)
 	if err == nil {
 		err = c.err

@@ -294,6 +294,12 @@ func (c *Committer) settle(group []pending, outcomes []Outcome, err error) {
 				c.lastChange = max(c.lastChange, o.Position)
 			}
 		}
+		switch {
+		case o.Err == nil:
+			c.ends(&p.unit, o)
+		case errors.Is(o.Err, ErrUnknown): // it may have been applied, behind all that is known
+			c.ends(&p.unit, Outcome{Life: p.unit.Life, Position: c.last})
+		}
 		p.lane.settle(p, o)
 	}
 }

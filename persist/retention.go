@@ -46,6 +46,7 @@ type retention struct {
 	slept   time.Duration // what the timer has measured for the next run; 0: none
 	retry   bool          // the last run failed; only the timer starts the next
 	through uint64        // Trim has looked so far; 0 after a start
+	ended   endedLives    // whose events Trim has passed and kept
 	told    uint64        // the journal's mark: what is not behind it may be gone
 	asked   bool          // told is right: the store's mark has been read
 	judged  uint64        // the changes through here were there when age was judged last
@@ -173,9 +174,66 @@ func (c *Committer) retainCount(ctx context.Context) error {
 	return c.trim(ctx, through)
 }
 
+// endedLives are lives of event-sourced entities that have ended. Their events
+// go before the change that says so: without it they would make the entity
+// again.
+type endedLives struct {
+	from  uint64 // no event of them is at an earlier position; 0: there are none
+	first uint64 // the position of the first change that ended one
+}
+
+func (e *endedLives) add(other endedLives) {
+	if e.from == 0 {
+		*e = other
+	} else if other.from > 0 {
+		e.from, e.first = min(e.from, other.from), min(e.first, other.first)
+	}
+}
+
+// ends notes that a unit has ended a life that has events. mu is not held.
+func (c *Committer) ends(u *Unit, o Outcome) {
+	if !u.Delete || len(u.Changes) == 0 || !u.Changes[0].Event {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.retention.ended.add(endedLives{from: max(o.Life, 1), first: o.Position})
+}
+
+// trimEnded drops the events of ended lives that Trim has passed while they
+// lived, before it comes to the change that ended the first of them. All that
+// have ended by now go in one pass; so there is one a window at most.
+func (c *Committer) trimEnded(ctx context.Context, through uint64) error {
+	c.mu.Lock()
+	ended, passed := c.retention.ended, c.retention.through
+	if ended.from == 0 || ended.first > through {
+		c.mu.Unlock()
+		return nil
+	}
+	c.retention.ended = endedLives{}
+	c.mu.Unlock()
+	for after := ended.from - 1; after < passed; {
+		t, err := c.store.Trim(ctx, after, passed, maxTrimChunk)
+		if err != nil {
+			c.mu.Lock()
+			c.retention.ended.add(ended)
+			c.mu.Unlock()
+			return err
+		}
+		after = max(t.Through, after+1)
+	}
+	return nil
+}
+
 // trim drops the changes through a position, having marked that they go.
 func (c *Committer) trim(ctx context.Context, through uint64) error {
 	if err := c.markTrimmed(ctx, through); err != nil {
+		return err
+	}
+	if err := c.trimEnded(ctx, through); err != nil {
+		if !errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
+			c.fault(err)
+		}
 		return err
 	}
 	for {

@@ -67,7 +67,7 @@ func (p *Pod) wakeOwing(ctx context.Context, after *persist.Row) (more bool, err
 	}
 	for _, reply := range asked {
 		_, err := reply.Wait(ctx)
-		if err != nil && !errors.Is(err, entity.ErrQuarantined) && !errors.Is(err, actor.ErrMailboxFull) {
+		if err != nil && !errors.Is(err, entity.ErrQuarantined) {
 			return false, err
 		}
 	}
@@ -89,8 +89,16 @@ func (p *Pod) wakeSoon(name string) {
 		return
 	}
 	p.pods.sys.After(wakePause, func() {
-		if !p.pods.closing.Load() && !p.dropping.Load() {
-			_ = p.post(name, actor.Message{Payload: entity.Touch()}) // if it is full it is awake
+		if p.pods.closing.Load() || p.dropping.Load() {
+			return
+		}
+		reply := p.pods.sys.OnReply(func(_ any, err error) {
+			if err != nil && !errors.Is(err, entity.ErrQuarantined) {
+				p.wakeSoon(name) // the store may be away
+			}
+		})
+		if err := p.post(name, actor.Message{Payload: entity.Touch(), Reply: reply}); err != nil {
+			reply.Fail(err)
 		}
 	})
 }

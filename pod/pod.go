@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +30,7 @@ type Pod struct {
 	spec atomic.Pointer[entity.Spec] // nil: the type is not part of this program
 
 	dropping atomic.Bool
+	removing atomic.Int64 // deletions of entities that are under way
 	unread   quarantineList
 }
 
@@ -260,10 +260,4 @@ func (p *Pod) resident(want func(*slot) bool) []*slot {
 	all := p.slots.all(want)
 	slices.SortFunc(all, func(a, b *slot) int { return strings.Compare(a.name, b.name) })
 	return all
-}
-
-// quarantineList names the entities that were found to be unreadable.
-type quarantineList struct {
-	mu sync.Mutex
-	m  map[string]error
 }

@@ -3,6 +3,7 @@ package pod
 import (
 	"maps"
 	"slices"
+	"sync"
 )
 
 // Quarantined is an entity whose record cannot be read. It is blocked until it
@@ -15,26 +16,50 @@ type Quarantined struct {
 
 // quarantine lists an entity, or with nil takes it off.
 func (p *Pod) quarantine(name string, reason error) {
-	q := &p.unread
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if reason == nil {
-		delete(q.m, name)
-		return
-	}
-	if q.m == nil {
-		q.m = make(map[string]error)
-	}
-	q.m[name] = reason
+	p.unread.set(name, blocked{reason: reason})
 }
 
-// readable takes an entity off the list when it was on it.
+// suspect lists an entity whose record a reader could not read. Whether it is
+// blocked, its own activation says.
+func (p *Pod) suspect(name string, reason error) {
+	p.unread.set(name, blocked{reason: reason, suspected: true})
+}
+
+// readable takes an entity off the list that only readers had put there. A good
+// record says nothing about what else its activation may have met.
 func (p *Pod) readable(name string) {
 	q := &p.unread
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.m) > 0 {
+	if b, is := q.m[name]; is && b.suspected {
 		delete(q.m, name)
+	}
+}
+
+// quarantineList names the entities that were found to be unreadable.
+type quarantineList struct {
+	mu sync.Mutex
+	m  map[string]blocked
+}
+
+type blocked struct {
+	reason    error
+	suspected bool
+}
+
+// set lists an entity; without a reason it takes it off.
+func (q *quarantineList) set(name string, b blocked) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	old, is := q.m[name]
+	switch {
+	case b.reason == nil:
+		delete(q.m, name)
+	case is && b.suspected && !old.suspected: // the activation knows better
+	case q.m == nil:
+		q.m = map[string]blocked{name: b}
+	default:
+		q.m[name] = b
 	}
 }
 
@@ -46,7 +71,7 @@ func (p *Pods) Quarantined() []Quarantined {
 	for _, pod := range p.All() {
 		pod.unread.mu.Lock()
 		for _, name := range slices.Sorted(maps.Keys(pod.unread.m)) {
-			out = append(out, Quarantined{Pod: pod.name, Name: name, Reason: pod.unread.m[name]})
+			out = append(out, Quarantined{Pod: pod.name, Name: name, Reason: pod.unread.m[name].reason})
 		}
 		pod.unread.mu.Unlock()
 	}

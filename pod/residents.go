@@ -6,19 +6,28 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twinsrv/twinsrv/entity"
 )
 
 // residents keeps the number of entities in memory below its bound, by sending
-// out those that have not been used for the longest time.
+// out those that have not been used for the longest time. Those that cannot
+// leave (of eager pods, or paused) are not counted against it.
 type residents struct {
-	most   int64         // negative: no bound
-	uses   atomic.Uint64 // counts messages to all entities; the number of one's last says how long ago that was
-	count  atomic.Int64
-	limit  atomic.Int64 // the count at which some are sent out
-	active atomic.Bool  // somebody does that
+	most  int64         // negative: no bound
+	uses  atomic.Uint64 // counts messages to all entities; the number of one's last says how long ago that was
+	count atomic.Int64
+	limit atomic.Int64 // the count at which some are sent out
+	busy  atomic.Bool  // somebody does that, or will
 }
+
+const (
+	// The wait before it is looked again whether there is room, when entities
+	// were busy, grows from minRoomPause to maxRoomPause.
+	minRoomPause = 50 * time.Millisecond
+	maxRoomPause = 5 * time.Second
+)
 
 func (r *residents) init(most int) {
 	r.most = int64(most)
@@ -29,8 +38,8 @@ func (r *residents) use() uint64 { return r.uses.Add(1) }
 
 // came notes that an entity has come into memory.
 func (r *residents) came(p *Pods) {
-	if n := r.count.Add(1); r.most >= 0 && n >= r.limit.Load() && r.active.CompareAndSwap(false, true) {
-		p.sys.Go(p.makeRoom)
+	if n := r.count.Add(1); r.most >= 0 && n >= r.limit.Load() && r.busy.CompareAndSwap(false, true) {
+		p.sys.Go(func() { p.makeRoom(minRoomPause) })
 	}
 }
 
@@ -43,11 +52,10 @@ func (r *residents) left() {
 
 // makeRoom asks as many entities to leave as there are too many, and a
 // sixteenth of the bound more: so a look at all of them is paid by many that
-// come. If they do not leave, the next look is some way off.
-func (p *Pods) makeRoom() {
+// come. When there are too many still, since they were busy, it looks again
+// after a pause.
+func (p *Pods) makeRoom(pause time.Duration) {
 	r := &p.residents
-	defer r.active.Store(false)
-	over := r.count.Load() - r.most + r.most/16
 	var all []*slot
 	for _, pod := range p.All() {
 		if pod.lets() {
@@ -57,10 +65,18 @@ func (p *Pods) makeRoom() {
 	slices.SortFunc(all, func(a, b *slot) int {
 		return cmp.Or(cmp.Compare(a.used.Load(), b.used.Load()), strings.Compare(a.pod.name, b.pod.name), strings.Compare(a.name, b.name))
 	})
-	for _, s := range all[:min(max(over, 0), int64(len(all)))] {
-		s.ref.TellSystem(entity.Sweep())
+	over := int64(len(all)) - r.most
+	if over > 0 {
+		for _, s := range all[:min(over+r.most/16, int64(len(all)))] {
+			s.ref.TellSystem(entity.Sweep())
+		}
 	}
 	r.limit.Store(max(r.most, r.count.Load()) + r.most/16 + 1)
+	if over <= 0 || p.work.Err() != nil {
+		r.busy.Store(false)
+		return
+	}
+	p.sys.After(pause, func() { p.sys.Go(func() { p.makeRoom(min(2*pause, maxRoomPause)) }) })
 }
 
 // Active returns how many entities of all pods are in memory.

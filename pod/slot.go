@@ -26,6 +26,7 @@ type slot struct {
 	view atomic.Pointer[snapshot.Record] // nil: read the store
 	used atomic.Uint64                   // when it handled its last message, by the pods' count of uses
 	stay atomic.Bool                     // its passivation is paused
+	ends atomic.Bool                     // a deletion is under way
 
 	// An earlier activation of the name may have units at the committer: the
 	// slot follows on one, or its actor was restarted.
@@ -50,6 +51,18 @@ func (s *slot) Used()              { s.used.Store(s.residents.use()) }
 func (s *slot) Stays() bool        { return s.stay.Load() }
 func (s *slot) SetStays(stay bool) { s.pod.setStays(s.name, stay) }
 func (s *slot) Owes()              { s.pod.wakeSoon(s.name) }
+
+// SetRemoving counts the deletions under way in the pod.
+func (s *slot) SetRemoving(removing bool) {
+	if s.ends.Swap(removing) == removing {
+		return
+	}
+	if removing {
+		s.pod.removing.Add(1)
+	} else {
+		s.pod.removing.Add(-1)
+	}
+}
 
 // Gone frees the name. A slot that leaves units behind keeps its place, so that
 // the next one of the name knows.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/twinsrv/twinsrv/entity"
@@ -102,7 +104,7 @@ func (p *Pod) view(name string, r *snapshot.Record) (View, error) {
 func (p *Pod) unreadable(name string, err error) error {
 	if errors.Is(err, snapshot.ErrCorrupt) || errors.Is(err, snapshot.ErrNewer) {
 		err = fmt.Errorf("%w: %w", entity.ErrQuarantined, err)
-		p.quarantine(name, err)
+		p.suspect(name, err)
 	}
 	return err
 }
@@ -132,7 +134,7 @@ func (p *Pod) List(ctx context.Context, o persist.ListOptions) (Page, error) {
 	if stored.More {
 		page.Next = stored.Items[len(stored.Items)-1].Name
 	}
-	for _, i := range stored.Items {
+	for _, i := range p.withRemoving(stored, o) {
 		line, err := p.line(ctx, i)
 		switch {
 		case err == nil || errors.Is(err, entity.ErrQuarantined):
@@ -144,11 +146,33 @@ func (p *Pod) List(ctx context.Context, o persist.ListOptions) (Page, error) {
 	return page, nil
 }
 
+// withRemoving returns a page of the store with the entities in its range whose
+// deletion is under way: the store may have lost them, and they are there until
+// that is acknowledged.
+func (p *Pod) withRemoving(stored persist.Page, o persist.ListOptions) []persist.Item {
+	if p.removing.Load() == 0 {
+		return stored.Items
+	}
+	items, byName := stored.Items, func(i persist.Item, name string) int { return strings.Compare(i.Name, name) }
+	for _, s := range p.resident(func(s *slot) bool { return s.ends.Load() && s.name > o.After && strings.HasPrefix(s.name, o.Prefix) }) {
+		if stored.More && s.name > stored.Items[len(stored.Items)-1].Name {
+			break
+		}
+		if at, found := slices.BinarySearchFunc(items, s.name, byName); !found {
+			items = slices.Insert(items, at, persist.Item{Name: s.name, Err: persist.ErrNotFound})
+		}
+	}
+	return items
+}
+
 func (p *Pod) line(ctx context.Context, i persist.Item) (View, error) {
 	if r := p.acknowledged(i.Name); r != nil {
 		return p.view(i.Name, r)
 	}
 	r, err := p.complete(ctx, persist.Key{Pod: p.name, Name: i.Name}, i.Record, i.Err)
+	if errors.Is(err, persist.ErrNotFound) { // deleted meanwhile
+		return View{}, fmt.Errorf("%w: %s/%s", entity.ErrNotFound, p.name, i.Name)
+	}
 	if err != nil {
 		if r := p.acknowledged(i.Name); r != nil { // it came into memory, or was deleted, meanwhile
 			return p.view(i.Name, r)
