@@ -25,6 +25,9 @@ import (
 // the file must be mapped anew, when its size doubles or grows by another GiB,
 // waits until the copy is there.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
+	if err := s.whole(ctx); err != nil {
+		return fmt.Errorf("back up: %w", err) // it names the file
+	}
 	f, err := os.CreateTemp(filepath.Dir(s.path), filepath.Base(s.path)+".backup-*")
 	if err != nil {
 		return fmt.Errorf("back up %s: %w", s.path, err)
@@ -99,7 +102,7 @@ func Restore(path string, r io.Reader) (err error) {
 		return err
 	}
 	// Opening it checks everything, and ends with a commit that is synced.
-	o, err := open(f.Name(), Config{}.withDefaults())
+	o, err := open(f.Name(), Config{VerifyFirst: true}.withDefaults())
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ const logFill = 0.95
 // whose caller may not know the entity's revision, a change whose revision is
 // not above the last one in the journal gets the one that follows it.
 func (s *Store) Commit(ctx context.Context, units []persist.Unit) ([]persist.Outcome, error) {
-	if err := s.take(ctx); err != nil {
+	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer s.release()

@@ -26,7 +26,7 @@ func compactPath(path string) string { return path + ".compact" }
 // name. Until then the old file is not touched: whatever fails or is cut off
 // leaves it as it was. The new file needs room beside it.
 func (s *Store) Compact(ctx context.Context) error {
-	if err := s.take(ctx); err != nil {
+	if err := s.begin(ctx); err != nil {
 		return err
 	}
 	defer s.release()

@@ -11,6 +11,11 @@ type Config struct {
 	// change and the value of one row may have; a unit with more is refused.
 	// 0 means 16 MiB.
 	MaxRecord int
+	// VerifyFirst has Open check all of the file's pages before it returns, which
+	// takes about a second for a million entities, and commit once to prove that
+	// the file takes writes. Without it Open returns sooner and the check goes on
+	// beside the serving; see Open.
+	VerifyFirst bool
 	// NoVerify skips the check of the file's pages at Open and Reopen, so that
 	// a damaged file can still be read where it is whole. It is for saving data
 	// and not for serving: most damage then shows as an error of the call that
@@ -20,7 +25,8 @@ type Config struct {
 	// the last commit.
 	NoVerify bool
 
-	tail int // entries in an entity's tail; tests make it small
+	tail int             // entries in an entity's tail; tests make it small
+	hold <-chan struct{} // tests: nothing is checked after Open before it is closed
 }
 
 func (c Config) withDefaults() Config {

@@ -167,7 +167,7 @@ func TestAPageOfNoiseIsNeverTakenForData(t *testing.T) {
 		for page := range pages {
 			what := fmt.Sprintf("%s on page %d of %d", what, page, pages)
 			bad := damagedCopy(t, path, page, func(b []byte) { spoil(b, page) })
-			s, err := Open(bad, Config{})
+			s, err := Open(bad, Config{VerifyFirst: true})
 			if err != nil {
 				require.ErrorIs(t, err, ErrDamaged, what)
 				require.ErrorContains(t, err, bad, what)
@@ -242,7 +242,7 @@ func TestAFlippedBitIsNeverTakenForData(t *testing.T) {
 		}
 		what := fmt.Sprintf("bit flipped in byte %d of page %d", at%testPage, at/testPage)
 		bad := damagedCopy(t, path, i, func(b []byte) { b[at] ^= 1 << (i % 8) })
-		s, err := Open(bad, Config{})
+		s, err := Open(bad, Config{VerifyFirst: true})
 		if err != nil {
 			require.ErrorIs(t, err, ErrDamaged, what)
 			refused++
@@ -326,7 +326,7 @@ func TestADamagedKeyIsDamageOfTheFile(t *testing.T) {
 		for index := range key {
 			bad := damagedCopy(t, path, 1, func([]byte) {})
 			rekey(t, bad, bucket, key, index)
-			_, err := Open(bad, Config{})
+			_, err := Open(bad, Config{VerifyFirst: true})
 			require.ErrorIs(t, err, ErrDamaged, "byte %d of a key of %s: else an entity would seem absent", index, bucket)
 		}
 	}
@@ -461,7 +461,7 @@ func TestADamagedMetaPageIsPassedOverOnDemandAlone(t *testing.T) {
 	require.NoError(t, s.Close())
 	for page := range 2 {
 		bad := damagedCopy(t, path, page, func(b []byte) { noise(b[page*testPage:][:testPage], 5) })
-		_, err := Open(bad, Config{})
+		_, err := Open(bad, Config{VerifyFirst: true})
 		require.ErrorIs(t, err, ErrDamaged)
 		require.ErrorContains(t, err, fmt.Sprintf("page %d:", page))
 		s := mustOpen(t, bad, Config{NoVerify: true})
@@ -488,10 +488,11 @@ func TestEachCheckOfAPage(t *testing.T) {
 		delete(used, binary.NativeEndian.Uint64(b[free+headerSize+8*i:]))
 	}
 	for page := range m.pages {
-		kind := binary.NativeEndian.Uint32(b[page*testPage+headerSize:]) // of a leaf's first element
+		first := b[page*testPage+headerSize:] // a leaf's first element
+		isRow := bytes.HasPrefix(first[min(uint64(binary.NativeEndian.Uint32(first[4:])), testPage):], []byte("outbox"))
 		switch h := parseHeader(b[page*testPage:]); {
 		case !used[page]:
-		case h.id == page && h.flags == leafFlag && h.count > 3 && h.overflow == 0 && kind != bucketElement:
+		case h.id == page && h.flags == leafFlag && h.count > 3 && h.overflow == 0 && isRow:
 			leaf = page * testPage
 		case h.id == page && h.flags == branchFlag:
 			branch = page * testPage
@@ -548,7 +549,7 @@ func TestEachCheckOfAPage(t *testing.T) {
 		"a page of two kinds":         {put16(leaf+8, leafFlag|branchFlag), "not expected"},
 	} {
 		bad := damagedCopy(t, path, 0, test.spoil)
-		_, err := Open(bad, Config{})
+		_, err := Open(bad, Config{VerifyFirst: true})
 		require.ErrorIs(t, err, ErrDamaged, what)
 		require.ErrorContains(t, err, test.says, what)
 	}

@@ -11,8 +11,13 @@
 //   - A value that is damaged in the file (a record, a change, a row) is an
 //     error for itself alone: scans tell it and go on, its entity can be
 //     deleted, and Import puts it right.
-//   - A page that is damaged, or a key, makes Open refuse the file and say
-//     which page it is. Met while the store serves, it harms the entities whose
+//   - A page that is damaged, or a key, takes the file out of service, with an
+//     error that says which page it is. Open looks at the pages by which all is
+//     found; the others are checked while the store serves already, and nothing
+//     is written before that has ended well. Until then a read first checks the
+//     pages that it needs, so that nothing which damage hides seems absent. See
+//     Store.Verified, and Config.VerifyFirst for having it all done by Open.
+//   - A page that is damaged while the store serves harms the entities whose
 //     page it is; when it is one that every commit needs, the store goes out of
 //     service. Nothing of that panics.
 //   - A failed sync closes the file, and the outcome of the commit is unknown;

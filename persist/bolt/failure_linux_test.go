@@ -193,7 +193,7 @@ func TestAPageDamagedUnderTheStoreHarmsItsEntitiesAlone(t *testing.T) {
 	_, err = s.Commit(ctx, []persist.Unit{{Key: rooms("r05"), Delete: true, Force: true}})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
-	_, err = Open(s.path, Config{})
+	_, err = Open(s.path, Config{VerifyFirst: true})
 	require.ErrorIs(t, err, ErrDamaged)
 }
 

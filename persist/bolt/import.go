@@ -17,7 +17,7 @@ func (s *Store) Import(ctx context.Context, b persist.Batch) error {
 	if err := checkBatch(&b, s.cfg.MaxRecord); err != nil {
 		return err
 	}
-	if err := s.take(ctx); err != nil {
+	if err := s.begin(ctx); err != nil {
 		return err
 	}
 	defer s.release()

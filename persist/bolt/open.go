@@ -28,11 +28,13 @@ type opened struct {
 	next    uint64
 	trimmed uint64
 	kinds   map[string]struct{}
-	stuck   bool // bbolt panicked while it held its locks
+	stuck   bool     // bbolt panicked while it held its locks
+	walk    *walking // what is still to be checked; nil: nothing
 }
 
-// open locks, checks and settles the file, hands it to bbolt and proves with
-// one synced transaction that it takes writes.
+// open locks, checks and settles the file and hands it to bbolt. A file whose
+// check is not put off has to prove with one synced transaction that it takes
+// writes; of the others, settling shows it.
 //
 // The checks run before bbolt sees the file, on the very descriptor that it
 // gets: it would panic on a damaged list of free pages, or ask for as much
@@ -54,7 +56,7 @@ func open(path string, cfg Config) (o opened, err error) {
 			if err != nil {
 				return nil, err
 			}
-			if fresh, err = prepare(f, name, cfg); err != nil {
+			if fresh, o.walk, err = prepare(f, name, cfg); err != nil {
 				return nil, errors.Join(err, f.Close())
 			}
 			o.file = f
@@ -89,29 +91,37 @@ func open(path string, cfg Config) (o opened, err error) {
 }
 
 // prepare takes the lock and checks and settles what is in the file. It says
-// whether the file is new.
-func prepare(f *os.File, path string, cfg Config) (fresh bool, err error) {
+// whether the file is new, and what is still to be checked.
+func prepare(f *os.File, path string, cfg Config) (fresh bool, later *walking, err error) {
 	if err := lock(f, cfg.LockTimeout); err != nil {
-		return false, err
+		return false, nil, err
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
 	if now, err := os.Stat(path); err != nil || !os.SameFile(info, now) {
-		return false, fmt.Errorf("%s: %w: it was replaced meanwhile: try again", path, ErrLocked)
+		return false, nil, fmt.Errorf("%s: %w: it was replaced meanwhile: try again", path, ErrLocked)
 	}
 	if fresh, err = unwritten(f, info.Size()); err != nil || fresh {
 		if err == nil {
 			err = f.Truncate(0)
 		}
-		return fresh, err
+		return fresh, nil, err
 	}
-	m, err := check(f, info.Size(), path, !cfg.NoVerify)
+	var m meta
+	if cfg.VerifyFirst || cfg.NoVerify {
+		m, err = check(f, info.Size(), path, !cfg.NoVerify)
+	} else {
+		var c *checker
+		if c, m, err = checkStart(f, info.Size(), path, false); err == nil {
+			later, err = walkLater(c, m)
+		}
+	}
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
-	return false, settle(f, m, path)
+	return false, later, settle(f, m, path)
 }
 
 // unwritten says whether nothing was ever committed to the file.
@@ -135,9 +145,16 @@ func unwritten(f io.ReaderAt, size int64) (bool, error) {
 }
 
 // begin reads the store's own numbers, makes its buckets in a new file, and
-// commits: from here on everything that is read is durable.
+// commits unless the file has not been checked yet. From here on everything that
+// is read is durable: settling has seen to that, too.
 func (o *opened) begin(path string) error {
 	var tx *bbolt.Tx
+	if o.walk != nil {
+		if err := guard(path, func() error { return o.db.View(o.look) }); err != nil {
+			return fmt.Errorf("prepare %s: %w", path, err)
+		}
+		return nil
+	}
 	err := guard(path, func() (err error) {
 		if tx, err = o.db.Begin(true); err != nil {
 			return err
@@ -157,6 +174,16 @@ func (o *opened) begin(path string) error {
 		return fmt.Errorf("prepare %s: %w", path, err)
 	}
 	return nil
+}
+
+// look is begin in a file that is still to be checked.
+func (o *opened) look(tx *bbolt.Tx) error {
+	// The other numbers have been checked; trimmedThrough looks at this, too.
+	if err := o.walk.check(logBucket, span{most: 1}); err != nil {
+		return err
+	}
+	o.txid = uint64(tx.ID())
+	return o.load(tx)
 }
 
 func (o *opened) load(tx *bbolt.Tx) error {

@@ -38,6 +38,10 @@ func (s *Store) scan(ctx context.Context, bucket string, seek []byte,
 	var before []byte
 	for more := true; more; {
 		err := s.view(ctx, func(tx *bbolt.Tx) (err error) {
+			// Of each chunk two keys more than it has are looked at.
+			if err := s.believe(tx, bucket, span{from: seek, most: chunkItems + 2}); err != nil {
+				return err
+			}
 			c := tx.Bucket([]byte(bucket)).Cursor()
 			size := 0
 			k, v := c.Seek(seek)
@@ -89,6 +93,9 @@ func unreadable(what string, err error) error {
 func (s *Store) Load(ctx context.Context, key persist.Key) (r snapshot.Record, err error) {
 	k := recordKey(key)
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		if err := s.believe(tx, recordsBucket, span{from: k, most: 1}); err != nil {
+			return err
+		}
 		v := tx.Bucket([]byte(recordsBucket)).Get(k)
 		if v == nil || key.Check() != nil {
 			return persist.ErrNotFound

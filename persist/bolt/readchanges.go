@@ -19,7 +19,7 @@ import (
 // newest changes cannot be read, the whole journal is read for them, until the
 // entity's next change makes that list anew.
 func (s *Store) Changes(ctx context.Context, key persist.Key, life, from uint64, limit int) ([]persist.Change, error) {
-	h := history{key: key, life: life, from: from, limit: limitOr(limit), prefix: changesPrefix(key)}
+	h := history{store: s, key: key, life: life, from: from, limit: limitOr(limit), prefix: changesPrefix(key)}
 	if key.Check() != nil {
 		h.limit = 0
 	}
@@ -29,7 +29,7 @@ func (s *Store) Changes(ctx context.Context, key persist.Key, life, from uint64,
 	}
 	err := s.scan(ctx, changesBucket, seek, h.filed, h.newest)
 	if errors.Is(err, errTail) {
-		err = h.search(ctx, s)
+		err = h.search(ctx)
 	}
 	if err != nil {
 		return nil, unreadable(fmt.Sprintf("changes of %s", key), err)
@@ -39,6 +39,7 @@ func (s *Store) Changes(ctx context.Context, key persist.Key, life, from uint64,
 
 // history is one call of Changes.
 type history struct {
+	store      *Store
 	key        persist.Key
 	life, from uint64
 	limit      int
@@ -69,6 +70,9 @@ func (h *history) filed(tx *bbolt.Tx, k, v []byte) (more bool, err error) {
 // newest takes the entries of the entity's tail.
 func (h *history) newest(tx *bbolt.Tx) error {
 	k := recordKey(h.key)
+	if err := h.store.believe(tx, tailsBucket, span{from: k, most: 1}); err != nil {
+		return err
+	}
 	t, err := readTail(k, tx.Bucket([]byte(tailsBucket)).Get(k))
 	if err != nil {
 		return fmt.Errorf("%w: %w", errTail, err)
@@ -90,8 +94,14 @@ func (h *history) newest(tx *bbolt.Tx) error {
 // add takes the change of an entry, unless it was trimmed.
 func (h *history) add(tx *bbolt.Tx, life uint64, e entryOf) error {
 	k := positionKey(e.position)
+	if err := h.store.believe(tx, logBucket, span{from: k, most: 1}); err != nil {
+		return err
+	}
 	v := tx.Bucket([]byte(logBucket)).Get(k)
 	if v == nil {
+		if err := h.store.believe(tx, logBucket, span{most: 1}); err != nil {
+			return err
+		}
 		trimmed, err := trimmedThrough(tx)
 		if err != nil || e.position <= trimmed {
 			return err
@@ -117,9 +127,9 @@ func (h *history) add(tx *bbolt.Tx, life uint64, e entryOf) error {
 var errTail = errors.New("the list of its newest changes is damaged")
 
 // search looks for the entity's changes in the whole journal.
-func (h *history) search(ctx context.Context, s *Store) error {
+func (h *history) search(ctx context.Context) error {
 	h.changes = nil
-	err := s.scan(ctx, logBucket, positionKey(max(h.life, 1)), func(_ *bbolt.Tx, k, v []byte) (bool, error) {
+	err := h.store.scan(ctx, logBucket, positionKey(max(h.life, 1)), func(_ *bbolt.Tx, k, v []byte) (bool, error) {
 		c := readChange(k, v)
 		if c.Err != nil && c.Key.Name == "" {
 			return false, fmt.Errorf("%w, and it may lack one that is unreadable: %w", errTail, c.Err)

@@ -59,6 +59,10 @@ func (s *Store) RowsOf(ctx context.Context, key persist.Key) ([]persist.Row, err
 		c := tx.Bucket([]byte(rowsBucket)).Cursor()
 		for _, kind := range kindsOf(tx) {
 			prefix := rowsPrefix(kind, key)
+			behind := append(bytes.Clone(prefix[:len(prefix)-1]), 1)
+			if err := s.believe(tx, rowsBucket, span{from: prefix, before: behind}); err != nil {
+				return err
+			}
 			for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
 				if row, ok := readRow(k, v); ok {
 					rows = append(rows, row)
@@ -87,16 +91,22 @@ func (s *Store) Pods(ctx context.Context) ([]string, error) {
 	var pods []string
 	err := s.view(ctx, func(tx *bbolt.Tx) error {
 		c := tx.Bucket([]byte(recordsBucket)).Cursor()
-		for k, _ := c.First(); k != nil; {
+		for seek := []byte(nil); ; {
+			if err := s.believe(tx, recordsBucket, span{from: seek, most: 1}); err != nil {
+				return err
+			}
+			k, _ := c.Seek(seek)
+			if k == nil {
+				return nil
+			}
 			pod, _, ok := bytes.Cut(k, []byte{0})
-			if !ok {
-				k, _ = c.Next() // damaged, in a file that was not verified
+			if !ok { // damaged, in a file that was not verified
+				seek = append(bytes.Clone(k), 0)
 				continue
 			}
 			pods = append(pods, string(pod))
-			k, _ = c.Seek(append(bytes.Clone(pod), 1))
+			seek = append(bytes.Clone(pod), 1)
 		}
-		return nil
 	})
 	if err != nil {
 		return nil, unreadable("pods", err)

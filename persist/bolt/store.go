@@ -37,11 +37,13 @@ type Store struct {
 
 	// mu guards db, file and down. Readers hold it for as long as their
 	// transaction lasts, so that nobody unmaps the file under them.
-	mu   sync.RWMutex
-	db   *bbolt.DB
-	file *os.File
-	down error // why the store does not serve; wraps persist.ErrUnavailable
-	gone bool  // closed by Close, for good
+	mu     sync.RWMutex
+	db     *bbolt.DB
+	file   *os.File
+	down   error    // why the store does not serve; wraps persist.ErrUnavailable
+	gone   bool     // closed by Close, for good
+	walk   *walking // what is still to be checked of the file; nil: nothing
+	ruined error    // the damage that was found, for good
 
 	// leaving says that somebody waits for mu to close the file. Long readers
 	// give up then.
@@ -63,8 +65,16 @@ type Store struct {
 // folder must exist. The file stays locked until Close.
 //
 // It fails at once with an error that wraps ErrLocked when another Store has
-// the file, ErrDamaged when a page of the file is not what was written, and
-// ErrFormat when the file is another program's or a newer version's.
+// the file, ErrDamaged when what it looks at of the file is not what was
+// written, and ErrFormat when the file is another program's or a newer
+// version's.
+//
+// It looks at the pages by which everything is found, and not yet at those of
+// each entity. They are checked from then on, by a goroutine. Until that has
+// ended, whatever writes or copies the file waits for it, no longer than its
+// ctx, and reads check first what they rest on, so that nothing which damage
+// hides is taken for absent. When a damaged page is found the store goes out of
+// service for good; see Verified.
 func Open(path string, cfg Config) (*Store, error) {
 	s := &Store{path: path, cfg: cfg.withDefaults(), turn: make(chan struct{}, 1)}
 	o, err := open(path, s.cfg)
@@ -73,6 +83,10 @@ func Open(path string, cfg Config) (*Store, error) {
 	}
 	_ = os.Remove(compactPath(path)) // what a Compact that was cut off has left
 	s.adopt(o)
+	if o.walk != nil {
+		o.walk.hold = s.cfg.hold
+		go s.walkOn(o.walk)
+	}
 	return s, nil
 }
 
@@ -81,7 +95,7 @@ func (s *Store) adopt(o opened) {
 	s.durable.Store(o.txid)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.db, s.file, s.down = o.db, o.file, nil
+	s.db, s.file, s.down, s.walk = o.db, o.file, nil, o.walk
 }
 
 // Path returns the file's path as it was given to Open.
@@ -91,6 +105,7 @@ func (s *Store) Path() string { return s.path }
 // every method fail with persist.ErrUnavailable, except Close, which returns
 // nil.
 func (s *Store) Close() error {
+	s.stopWalk()
 	s.turn <- struct{}{}
 	defer s.release()
 	s.leave()
@@ -106,6 +121,14 @@ func (s *Store) Close() error {
 	return guard(s.path, s.db.Close)
 }
 
+// stopWalk ends the walk, if one goes on.
+func (s *Store) stopWalk() {
+	if w := s.current(); w != nil {
+		w.end()
+		<-w.done
+	}
+}
+
 // Reopen opens the file anew after a failure, checks it and proves with one
 // synced transaction that it takes writes: whatever is read afterwards is
 // durable. It may be tried again when it fails. On a store that serves it does
@@ -116,15 +139,18 @@ func (s *Store) Reopen(ctx context.Context) error {
 	}
 	defer s.release()
 	s.mu.RLock()
-	down, gone := s.down, s.gone
+	down, final := s.down, s.gone || s.ruined != nil
 	s.mu.RUnlock()
 	switch {
-	case gone:
+	case final:
 		return down
 	case down == nil:
 		return nil
 	}
-	o, err := open(s.path, s.cfg)
+	s.stopWalk()
+	cfg := s.cfg
+	cfg.VerifyFirst = !cfg.NoVerify
+	o, err := open(s.path, cfg)
 	if err != nil {
 		return fmt.Errorf("%w: reopen: %w", persist.ErrUnavailable, err)
 	}
@@ -199,7 +225,7 @@ func (s *Store) view(ctx context.Context, fn func(tx *bbolt.Tx) error) error {
 	}
 	done, err := s.read(fn)
 	if done {
-		return err
+		return s.judge(err)
 	}
 	// The newest transaction is being synced. Once we have the turn, none is.
 	if err := s.take(ctx); err != nil {
@@ -209,7 +235,19 @@ func (s *Store) view(ctx context.Context, fn func(tx *bbolt.Tx) error) error {
 	if done, err = s.read(fn); !done {
 		err = fmt.Errorf("%s: %w: its newest transaction is not this program's", s.path, persist.ErrUnavailable)
 	}
-	return err
+	return s.judge(err)
+}
+
+// judge takes the store out of service when a reader has found the file damaged.
+func (s *Store) judge(err error) error {
+	var d *doubt
+	if !errors.As(err, &d) {
+		return err
+	}
+	if err := s.ruin(d.of, d.cause); errors.Is(err, persist.ErrUnavailable) {
+		return err
+	}
+	return s.unavailable(d.cause)
 }
 
 // read runs fn unless the newest transaction may not be durable yet, which
@@ -258,10 +296,13 @@ var errNothing = errors.New("nothing to write")
 // persist.ErrUnknown and closes the store.
 func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
 	s.mu.RLock()
-	db, f, down := s.db, s.file, s.down
+	db, f, down, w := s.db, s.file, s.down, s.walk
 	s.mu.RUnlock()
 	if down != nil {
 		return down
+	}
+	if w != nil && !w.passed() { // callers have waited for it
+		return fmt.Errorf("%s: %w: the file has not been checked yet", s.path, persist.ErrUnavailable)
 	}
 	tx, stuck, err := s.start(db, f, true)
 	if err != nil {

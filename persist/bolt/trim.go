@@ -15,7 +15,7 @@ import (
 // A change that cannot be read is dropped like the others; an event that cannot
 // be read stays if its life, or whose it is, cannot be told.
 func (s *Store) Trim(ctx context.Context, after, through uint64, limit int) (persist.Trimmed, error) {
-	if err := s.take(ctx); err != nil {
+	if err := s.begin(ctx); err != nil {
 		return persist.Trimmed{}, err
 	}
 	defer s.release()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // check reads the file's pages, before bbolt does, and returns the newest meta
@@ -20,12 +21,28 @@ import (
 // refers to it. Values are not read: each has a checksum that is tested when
 // it is, so that damage in one harms that one alone.
 func check(f io.ReaderAt, size int64, path string, full bool) (meta, error) {
-	m, ok, err := readMetas(f, path)
-	if err != nil && (full || !ok) {
+	c, m, err := checkStart(f, size, path, !full)
+	if err != nil {
 		return meta{}, err
 	}
+	if m.freelist == noFreelist {
+		full = true // bbolt walks all pages then, unguarded
+	}
+	if !full {
+		return m, nil
+	}
+	return m, c.all(m.root)
+}
+
+// checkStart checks the meta pages and the list of free pages. The checker that
+// it returns has accounted for these.
+func checkStart(f io.ReaderAt, size int64, path string, oneMeta bool) (*checker, meta, error) {
+	m, ok, err := readMetas(f, path)
+	if err != nil && (!ok || !oneMeta) {
+		return nil, meta{}, err
+	}
 	if m.pages < 4 || m.pages > uint64(size)/uint64(m.pageSize) {
-		return meta{}, fmt.Errorf("%s: %w: it has %d bytes but says that it uses %d pages of %d bytes: it was cut short; restore it from a backup",
+		return nil, meta{}, fmt.Errorf("%s: %w: it has %d bytes but says that it uses %d pages of %d bytes: it was cut short; restore it from a backup",
 			path, ErrDamaged, size, m.pages, m.pageSize)
 	}
 	c := &checker{
@@ -35,15 +52,10 @@ func check(f io.ReaderAt, size int64, path string, full bool) (meta, error) {
 	}
 	if m.freelist != noFreelist {
 		if err := c.freelist(m.freelist); err != nil {
-			return meta{}, err
+			return nil, meta{}, err
 		}
-	} else {
-		full = true // bbolt walks all pages then, unguarded
 	}
-	if !full {
-		return m, nil
-	}
-	return m, c.all(m.root)
+	return c, m, nil
 }
 
 // checker walks a file's pages.
@@ -52,8 +64,16 @@ type checker struct {
 	path  string
 	size  uint64 // of a page
 	pages uint64
-	seen  []uint64 // one bit a page: already accounted for
-	buf   []byte   // the page being read, grown to what is needed of its run
+	seen  []uint64        // one bit a page: already accounted for
+	buf   []byte          // the page being read, grown to what is needed of its run
+	stop  <-chan struct{} // closed: give up; nil: never
+}
+
+// fork returns a checker that goes on from here, by itself.
+func (c *checker) fork() *checker {
+	other := *c
+	other.seen, other.buf = slices.Clone(c.seen), make([]byte, c.size)
+	return &other
 }
 
 // bucketRoot is a bucket found in the root tree.
@@ -99,6 +119,11 @@ func (c *checker) read(page, n uint64) error {
 // head reads a page, checks that it is itself and of one of the kinds, and
 // accounts for its run.
 func (c *checker) head(page uint64, kinds uint16) (header, error) {
+	select {
+	case <-c.stop:
+		return header{}, errStopped
+	default:
+	}
 	if page < 2 || page >= c.pages {
 		return header{}, c.bad(page, "it is referred to but not within the file's %d pages", c.pages)
 	}
@@ -153,7 +178,7 @@ func (c *checker) all(root uint64) error {
 			if (b.name == metaBucket) != metaFirst {
 				continue
 			}
-			if err := c.bucket(b); err != nil {
+			if err := c.bucket(b, span{}); err != nil {
 				return err
 			}
 		}
@@ -161,8 +186,9 @@ func (c *checker) all(root uint64) error {
 	return nil
 }
 
-func (c *checker) bucket(b bucketRoot) error {
-	w := walk{c: c, bucket: b.name}
+// bucket walks a bucket, or the part of it that has the keys of a span.
+func (c *checker) bucket(b bucketRoot, part span) error {
+	w := walk{c: c, bucket: b.name, span: part}
 	w.head, w.sealed = headSize(b.name)
 	if b.page != 0 {
 		return w.page(b.page, nil, nil)
@@ -182,6 +208,19 @@ type walk struct {
 	bucket string
 	sealed bool // values have seals
 	head   int  // bytes of a value that the seal covers
+
+	span   span // the keys that matter
+	met    int  // how many of them were met
+	enough bool // all of it was met, and the key behind it
+}
+
+// meet counts a key.
+func (w *walk) meet(key []byte) {
+	if bytes.Compare(key, w.span.from) < 0 {
+		return
+	}
+	w.met++
+	w.enough = w.enough || w.met == w.span.most || w.span.before != nil && bytes.Compare(key, w.span.before) >= 0
 }
 
 // page checks the tree below a page, whose keys must be at least low and below
@@ -235,17 +274,22 @@ func (w *walk) branch(id uint64, count int, length uint64, low, high []byte) err
 		children[i] = child{key: keys[len(keys)-int(n):], page: binary.NativeEndian.Uint64(e[8:])}
 	}
 	for i, k := range children {
+		if err := w.inOrder(id, i, k.key, low, high); err != nil {
+			return err
+		}
+		low = k.key
+	}
+	for i, k := range children {
 		next := high
 		if i+1 < count {
 			next = children[i+1].key
 		}
-		if err := w.inOrder(id, i, k.key, low, next); err != nil {
-			return err
+		if w.enough || next != nil && bytes.Compare(next, w.span.from) <= 0 {
+			continue
 		}
 		if err := w.page(k.page, k.key, next); err != nil {
 			return err
 		}
-		low = k.key
 	}
 	return nil
 }
@@ -303,6 +347,7 @@ func (w *walk) leaf(id uint64, l leaf, low, high []byte) error {
 		if err := w.element(id, i, key, b[n:]); err != nil {
 			return err
 		}
+		w.meet(key)
 		low = key
 	}
 	return nil
