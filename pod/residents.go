@@ -18,8 +18,11 @@ type residents struct {
 	most  int64         // negative: no bound
 	uses  atomic.Uint64 // counts messages to all entities; the number of one's last says how long ago that was
 	count atomic.Int64
+	room  atomic.Int64 // the bound, and those beside it that could not leave at the last look
 	limit atomic.Int64 // the count at which some are sent out
-	busy  atomic.Bool  // somebody does that, or will
+	busy  atomic.Bool  // somebody does that
+	again atomic.Bool  // a timer is set that looks again
+	pause atomic.Int64 // the timer's next time, in nanoseconds
 }
 
 const (
@@ -31,6 +34,7 @@ const (
 
 func (r *residents) init(most int) {
 	r.most = int64(most)
+	r.room.Store(r.most)
 	r.limit.Store(r.most + 1)
 }
 
@@ -39,14 +43,14 @@ func (r *residents) use() uint64 { return r.uses.Add(1) }
 // came notes that an entity has come into memory.
 func (r *residents) came(p *Pods) {
 	if n := r.count.Add(1); r.most >= 0 && n >= r.limit.Load() && r.busy.CompareAndSwap(false, true) {
-		p.sys.Go(func() { p.makeRoom(minRoomPause) })
+		p.sys.Go(p.makeRoom)
 	}
 }
 
 // left notes that one has gone.
 func (r *residents) left() {
-	if r.count.Add(-1) <= r.most {
-		r.limit.Store(r.most + 1)
+	if room := r.room.Load(); r.count.Add(-1) <= room {
+		r.limit.Store(room + 1)
 	}
 }
 
@@ -54,8 +58,9 @@ func (r *residents) left() {
 // sixteenth of the bound more: so a look at all of them is paid by many that
 // come. When there are too many still, since they were busy, it looks again
 // after a pause.
-func (p *Pods) makeRoom(pause time.Duration) {
+func (p *Pods) makeRoom() {
 	r := &p.residents
+	defer r.busy.Store(false)
 	var all []*slot
 	for _, pod := range p.All() {
 		if pod.lets() {
@@ -71,12 +76,28 @@ func (p *Pods) makeRoom(pause time.Duration) {
 			s.ref.TellSystem(entity.Sweep())
 		}
 	}
-	r.limit.Store(max(r.most, r.count.Load()) + r.most/16 + 1)
-	if over <= 0 || p.work.Err() != nil {
-		r.busy.Store(false)
-		return
+	count := r.count.Load()
+	r.room.Store(r.most + max(count-int64(len(all)), 0))
+	r.limit.Store(max(r.room.Load(), count) + r.most/16 + 1)
+	if over <= 0 {
+		r.pause.Store(0)
+	} else if p.work.Err() == nil && r.again.CompareAndSwap(false, true) {
+		p.lookAgain()
 	}
-	p.sys.After(pause, func() { p.sys.Go(func() { p.makeRoom(min(2*pause, maxRoomPause)) }) })
+}
+
+// lookAgain sees to it that there is room, since those who were asked to leave
+// may have been busy.
+func (p *Pods) lookAgain() {
+	r := &p.residents
+	pause := min(max(2*time.Duration(r.pause.Load()), minRoomPause), maxRoomPause)
+	r.pause.Store(int64(pause))
+	p.sys.After(pause, func() {
+		r.again.Store(false)
+		if r.count.Load() > r.room.Load() && r.busy.CompareAndSwap(false, true) {
+			p.sys.Go(p.makeRoom)
+		}
+	})
 }
 
 // Active returns how many entities of all pods are in memory.
