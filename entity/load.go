@@ -73,7 +73,6 @@ func read(ctx context.Context, store persist.PersistenceService, spec *Spec, key
 // recovered takes the record in and opens the mailbox.
 func (a *activation) recovered(ctx *actor.Context, l loaded) {
 	a.owes = a.owesMail()
-	a.host.SetRemoving(false)
 	if a.poison != nil {
 		a.setback = min(max(2*a.setback, minResend), maxResend)
 	}
@@ -89,6 +88,7 @@ func (a *activation) recovered(ctx *actor.Context, l loaded) {
 		a.reason = fmt.Errorf("%w: %w; delete it, or run a version that reads it", ErrQuarantined, l.err)
 		a.viewed = false
 		a.host.SetView(nil)
+		a.host.SetRemoving(false)
 		a.host.Quarantine(a.reason)
 		ctx.Logger().Error("the entity is quarantined: its record cannot be read", "entity", a.key.String(), "error", l.err)
 	case l.err != nil:
@@ -101,6 +101,7 @@ func (a *activation) recovered(ctx *actor.Context, l loaded) {
 		a.host.Quarantine(nil)
 		a.owes = false
 		a.begin(l)
+		a.host.SetRemoving(false)
 		a.resumeOutbox(ctx)
 		if n, _ := a.mail.outbox.undelivered(a.key); n > 0 && a.barrier != nil && a.barrier.delivers {
 			a.hold(ctx, holdBarrier)

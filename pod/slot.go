@@ -68,6 +68,7 @@ func (s *slot) SetRemoving(removing bool) {
 // the next one of the name knows.
 func (s *slot) Gone(unsettled bool) {
 	s.residents.left()
+	s.SetRemoving(false)
 	if !unsettled {
 		s.pod.slots.remove(s)
 	}

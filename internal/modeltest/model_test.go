@@ -164,8 +164,6 @@ func (m *model) fateOf(a *attempt, err error) fate {
 		if a.what != "boom" && a.what != "spoil" {
 			a.book.failf("the handler of %s failed: %v", a, err)
 		}
-	case a.book.key.Pod == asyncPod && strings.Contains(err.Error(), persist.ErrUnknown.Error()):
-		return unknown // its change may have been written together with the one that is unknown
 	case errors.Is(err, persist.ErrUnknown), errors.Is(err, actor.ErrTimeout), errors.Is(err, actor.ErrStopped):
 		return unknown
 	case errors.Is(err, entity.ErrQuarantined):

@@ -219,8 +219,8 @@ func (w *world) list(name string) {
 		w.shows(w.books[persist.Key{Pod: name, Name: i.Name}], i.View, i.Err)
 	}
 	for _, n := range entityNames {
-		if b := w.books[persist.Key{Pod: name, Name: n}]; !found[n] && b.alive() != nil {
-			b.failf("it is not listed")
+		if b := w.books[persist.Key{Pod: name, Name: n}]; !found[n] {
+			b.absent()
 		}
 	}
 }
