@@ -2,6 +2,7 @@ package actor
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -79,13 +80,9 @@ func (c *clockCtx) AfterFunc(f func()) (stop func() bool) {
 	return func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for i, x := range c.after {
-			if x == a {
-				c.after = append(c.after[:i], c.after[i+1:]...)
-				return true
-			}
-		}
-		return false
+		n := len(c.after)
+		c.after = slices.DeleteFunc(c.after, func(x *afterFunc) bool { return x == a }) // and clears what is behind
+		return len(c.after) < n
 	}
 }
 
@@ -109,6 +106,13 @@ func (c *clockCtx) cancel(err error) {
 	for _, a := range after {
 		a.f()
 	}
+}
+
+// WithCancel is context.WithCancel, with contexts that end in an order which the
+// system's executor decides.
+func (s *System) WithCancel(ctx context.Context) (context.Context, context.CancelFunc) {
+	c := newClockCtx(ctx, s.exec)
+	return c, func() { c.cancel(context.Canceled) }
 }
 
 // WithTimeout is context.WithTimeout on the system's clock: the context ends

@@ -152,9 +152,13 @@ func meters() entity.Type[meter] {
 				m.tick(t)
 				return nil
 			}),
+			"read": entity.Query(func(_ *entity.Context, m *meter, _ read) (float64, error) { return m.Celsius, nil }),
 		},
 	}
 }
+
+// read asks a meter for its temperature.
+type read struct{}
 
 // withPods runs f with the pods of a store, and closes both.
 func withPods(store persist.PersistenceService, cfg pod.Config, f func(ctx context.Context, h *pod.Handle[meter]) error) (err error) {

@@ -1,6 +1,7 @@
 package entity
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -71,12 +72,13 @@ type activation struct {
 	removal   *removable // of an unreadable entity, being prepared
 	async     flusher
 	mail      mail
-	snapshots snapshots     // of an event-sourced entity
-	anew      bool          // the next recovery is from the journal alone
-	owes      bool          // the store has, or may have, messages of it to deliver
-	setback   time.Duration // the pause before messages go out again after commits that failed
-	reloading bool          // a timer is set that reads it again
-	leaving   bool          // it leaves once what it began for that is durable
+	snapshots snapshots          // of an event-sourced entity
+	anew      bool               // the next recovery is from the journal alone
+	owes      bool               // the store has, or may have, messages of it to deliver
+	setback   time.Duration      // the pause before messages go out again after commits that failed
+	reloading bool               // a timer is set that reads it again
+	leaving   bool               // it leaves once what it began for that is durable
+	endWork   context.CancelFunc // ends the reading or the Init that is under way
 	self      *actor.Ref
 	asked     *actor.Promise // of the message in progress
 }
@@ -180,6 +182,10 @@ func (a *activation) abandon(ctx *actor.Context) {
 	if a.creating != nil {
 		a.refuse(ctx, a.creating.message, a.creating.reply, fmt.Errorf("%s: %w", a.key, actor.ErrStopped))
 		a.creating = nil
+	}
+	if a.endWork != nil {
+		a.endWork()
+		a.endWork = nil
 	}
 	if r := a.removal; r != nil {
 		a.removal = nil

@@ -20,7 +20,7 @@ func (a *activation) load(ctx *actor.Context) {
 	a.hold(ctx, holdLoad)
 	committer, spec, key, self, anew := a.host.Committer(), a.spec, a.key, a.self, a.anew
 	a.anew = false
-	stopped, succeeds := ctx.Context(), a.host.Succeeds()
+	stopped, succeeds := a.work(ctx), a.host.Succeeds()
 	ctx.System().Go(func() {
 		l := loaded{err: errLeft}
 		defer func() {
@@ -35,6 +35,14 @@ func (a *activation) load(ctx *actor.Context) {
 		}
 		l = read(stopped, committer.Service(), spec, key, anew)
 	})
+}
+
+// work returns the context of reading or Init, which ends with the activation.
+// It is not the actor's own: that would stay as long as the entity does.
+func (a *activation) work(ctx *actor.Context) context.Context {
+	work, end := ctx.System().WithCancel(context.Background())
+	a.endWork = end
+	return work
 }
 
 // errLeft is the failure of user code that ended its goroutine.
@@ -72,6 +80,7 @@ func read(ctx context.Context, store persist.PersistenceService, spec *Spec, key
 
 // recovered takes the record in and opens the mailbox.
 func (a *activation) recovered(ctx *actor.Context, l loaded) {
+	a.endWork = nil
 	a.owes = a.owesMail()
 	if a.poison != nil {
 		a.setback = min(max(2*a.setback, minResend), maxResend)
@@ -175,7 +184,7 @@ type creation struct {
 func (a *activation) startInit(ctx *actor.Context, m *Message, reply *actor.Promise) {
 	a.creating = &creation{message: m, reply: reply}
 	a.hold(ctx, holdCreate)
-	init, name, self, sys, stopped := a.spec.init, a.key.Name, a.self, ctx.System(), ctx.Context()
+	init, name, self, sys, stopped := a.spec.init, a.key.Name, a.self, ctx.System(), a.work(ctx)
 	sys.Go(func() {
 		bounded, cancel := sys.WithTimeout(stopped, InitTimeout)
 		defer cancel()
@@ -203,7 +212,7 @@ func (a *activation) initialised(ctx *actor.Context, i initialised) {
 	if c == nil {
 		return
 	}
-	a.creating = nil
+	a.creating, a.endWork = nil, nil
 	if i.err != nil {
 		a.push(ctx, &entry{reply: c.reply, message: c.message, err: a.failure("Init", i.err)})
 	} else {
