@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -223,7 +224,9 @@ func fillWide(t testing.TB, path string) {
 	for group := range 40 {
 		var units []persist.Unit
 		for i := range 50 {
-			units = append(units, create(rooms(fmt.Sprintf("r%02d%02d", group, i)), strings.Repeat("x", 100)))
+			u := create(rooms(fmt.Sprintf("r%02d%02d", group, i)), strings.Repeat("x", 100))
+			u.Rows = []persist.RowOp{{Kind: "outbox", ID: "1", Value: []byte("row")}}
+			units = append(units, u)
 		}
 		mustCommit(t, s, units...)
 	}
@@ -268,51 +271,83 @@ func TestDamageElsewhereIsFoundByTheWalkAlone(t *testing.T) {
 func TestAnAbsenceIsNotBelievedOnADamagedPage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	fillWide(t, path)
-	edit(t, path, func(tx *bbolt.Tx) error {
-		b := tx.Bucket([]byte(recordsBucket))
-		key := recordKey(rooms("r2000"))
-		v := bytes.Clone(b.Get(key))
-		require.NoError(t, b.Delete(key))
-		return b.Put(recordKey(rooms("r2000x")), v)
-	})
-	for what, read := range map[string]func(s *Store) error{
-		"load": func(s *Store) error { _, err := s.Load(ctx, rooms("r2000")); return err },
-		"list": func(s *Store) error {
+	row, first, middle := rowKey("outbox", rooms("r2000"), "1"), recordKey(rooms("r0000")), recordKey(rooms("r2000"))
+	for what, test := range map[string]struct {
+		bucket string
+		key    []byte
+		read   func(s *Store) error
+	}{
+		"load": {recordsBucket, middle, func(s *Store) error { _, err := s.Load(ctx, rooms("r2000")); return err }},
+		"list": {recordsBucket, middle, func(s *Store) error {
 			_, err := s.List(ctx, "rooms", persist.ListOptions{Prefix: "r20"})
 			return err
-		},
-		"list to the end": func(s *Store) error {
+		}},
+		"list to the end": {recordsBucket, middle, func(s *Store) error {
 			_, err := s.List(ctx, "rooms", persist.ListOptions{Limit: 1 << 20, MaxBytes: 1 << 30})
 			return err
-		},
+		}},
+		"pods":           {recordsBucket, first, func(s *Store) error { _, err := s.Pods(ctx); return err }},
+		"rows":           {rowsBucket, row, func(s *Store) error { _, err := s.Rows(ctx, "outbox", nil, 1<<20); return err }},
+		"rows of one":    {rowsBucket, row, func(s *Store) error { _, err := s.RowsOf(ctx, rooms("r2000")); return err }},
+		"log":            {logBucket, positionKey(900), func(s *Store) error { _, err := s.Log(ctx, 899, 1); return err }},
+		"changes of one": {tailsBucket, middle, func(s *Store) error { _, err := s.Changes(ctx, rooms("r2000"), 0, 0, 1); return err }},
 	} {
-		s, _, err := held(path)
+		bad := damagedCopy(t, path, 0, func([]byte) {})
+		edit(t, bad, func(tx *bbolt.Tx) error {
+			b := tx.Bucket([]byte(test.bucket))
+			v := bytes.Clone(b.Get(test.key))
+			require.NoError(t, b.Delete(test.key))
+			return b.Put(append(bytes.Clone(test.key), 'x'), v) // on the same page
+		})
+		s, _, err := held(bad)
 		require.NoError(t, err)
-		err = read(s)
+		err = test.read(s)
 		require.ErrorIs(t, err, persist.ErrUnavailable, what)
 		require.ErrorIs(t, err, ErrDamaged, what)
 		require.NotErrorIs(t, err, persist.ErrNotFound, what)
 		require.ErrorIs(t, s.Verified(ctx), ErrDamaged, "%s: nobody has to wait for the walk then", what)
 		requireOutOfService(t, s, what)
+		whole, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(bad, whole, 0o600))
+		requireOutOfService(t, s, what+": for good")
 		require.NoError(t, s.Close())
 	}
 }
 
-func TestABranchThatRefersToItselfEndsNoRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "test.db")
-	fillWide(t, path)
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
-	m, _, err := readMetas(bytes.NewReader(b), path)
-	require.NoError(t, err)
-	c, _, err := checkStart(bytes.NewReader(b), int64(len(b)), path, false)
+// recordsRoot returns the root page of the records in a file's bytes, which is a
+// branch.
+func recordsRoot(t testing.TB, b []byte) uint64 {
+	c, m, err := checkStart(bytes.NewReader(b), int64(len(b)), "the file", false)
 	require.NoError(t, err)
 	w, err := walkLater(c, m)
 	require.NoError(t, err)
 	root := w.buckets[recordsBucket].page
 	require.Equal(t, uint16(branchFlag), parseHeader(b[root*testPage:]).flags)
+	return root
+}
+
+func TestABranchOutOfOrderMisleadsNoRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	fillWide(t, path)
 	bad := damagedCopy(t, path, 0, func(b []byte) {
-		h := b[root*testPage:][:testPage]
+		page := b[recordsRoot(t, b)*testPage:][:testPage]
+		last := page[headerSize+(parseHeader(page).count-1)*elementSize:]
+		last[binary.NativeEndian.Uint32(last)] ^= 0x10 // of its key
+	})
+	s, _, err := held(bad)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	_, err = s.Load(ctx, rooms("r0001"))
+	require.ErrorIs(t, err, ErrDamaged)
+	require.ErrorContains(t, err, "out of order")
+}
+
+func TestABranchThatRefersToItselfEndsNoRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	fillWide(t, path)
+	bad := damagedCopy(t, path, 0, func(b []byte) {
+		h := b[recordsRoot(t, b)*testPage:][:testPage]
 		for i := range parseHeader(h).count {
 			copy(h[headerSize+i*elementSize+8:][:8], h[:8]) // its own number
 		}
