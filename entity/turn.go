@@ -108,7 +108,7 @@ func (a *activation) change(ctx *actor.Context, c *Context, e *entry, enc []byte
 	}
 	a.advance(ctx, c, e, enc)
 	rows = append(rows, a.noted(e.message, kept, e)...)
-	a.commit(ctx, c, e, rows)
+	a.commit(ctx, e, rows)
 }
 
 // noted returns the rows that say what became of a message.
@@ -264,7 +264,7 @@ func (a *activation) advance(ctx *actor.Context, c *Context, e *entry, enc []byt
 }
 
 // commit has the head committed with the turn's rows.
-func (a *activation) commit(ctx *actor.Context, c *Context, e *entry, rows []persist.RowOp) {
+func (a *activation) commit(ctx *actor.Context, e *entry, rows []persist.RowOp) {
 	if a.spec.Durability.IsAsync() && !e.creates {
 		a.async.changed(ctx, a, e, rows)
 		return

@@ -55,9 +55,10 @@ func (p *Pod) wakeOwing(ctx context.Context, after *persist.Row) (more bool, err
 	}
 	asked := []*actor.Promise{}
 	last := *after
+	more = len(rows) == outboxPage
 	for _, r := range rows {
 		if r.Key.Pod != p.name {
-			more, rows = false, nil
+			more = false
 			break
 		}
 		if r.Key != last.Key {
@@ -72,7 +73,7 @@ func (p *Pod) wakeOwing(ctx context.Context, after *persist.Row) (more bool, err
 		}
 	}
 	*after = last
-	return len(rows) == outboxPage, nil
+	return more, nil
 }
 
 func (p *Pod) touch(name string) *actor.Promise {

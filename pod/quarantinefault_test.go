@@ -32,7 +32,7 @@ func TestReadingDelistsNobodyWhoIsBlocked(t *testing.T) {
 	_, err = b.ask("bob", open{1})
 	require.ErrorIs(t, err, entity.ErrQuarantined)
 	require.Len(t, b.pods.Quarantined(), 1)
-	_, err = b.a.Get(context.Background(), "bob")
+	_, _ = b.a.Get(context.Background(), "bob")
 	_, err = b.ask("bob", open{1})
 	require.ErrorIs(t, err, entity.ErrQuarantined)
 	_, _ = b.a.Get(context.Background(), "bob")

@@ -68,7 +68,7 @@ func purses(edit func(*entity.Sourced[purse])) entity.Sourced[purse] {
 				if p.Balance < m.N {
 					return entity.Rejectf("it has %d", p.Balance)
 				}
-				c.Raise(emptied{m.ID, m.N})
+				c.Raise(emptied(m))
 				return nil
 			}),
 			"cheat": entity.On(func(_ *entity.Context, p *purse, _ cheat) error { p.Balance += 1000; return nil }),
