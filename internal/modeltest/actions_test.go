@@ -278,7 +278,7 @@ func (w *world) fault(t *rapid.T) {
 // goes on with what the backup holds, unless more was acknowledged meanwhile.
 func (w *world) backup(t *rapid.T) {
 	w.hear()
-	before := w.acknowledgements()
+	before, heard := w.acknowledgements(), w.heard
 	var out bytes.Buffer
 	if b, is := w.raw.(persist.Backuper); !is {
 		t.Skip("the store has no backups")
@@ -288,23 +288,27 @@ func (w *world) backup(t *rapid.T) {
 	after, err := w.medium.restore(&out)
 	w.must(err, "restore")
 	w.crash()
-	if w.acknowledgements() == before {
+	news := w.heard != heard
+	for a := range w.acknowledgements() { // others may have been lost by the crash, so their number says nothing
+		news = news || !before[a]
+	}
+	if !news {
 		w.medium = after
 	}
 	w.open()
 }
 
-// acknowledgements counts what was acknowledged, to senders and to watchers.
-func (w *world) acknowledgements() int {
-	n := w.heard
+// acknowledgements are the attempts that were acknowledged to their senders.
+func (w *world) acknowledgements() map[*attempt]bool {
+	accepts := map[*attempt]bool{}
 	for _, k := range w.keys {
 		for _, a := range w.books[k].attempts {
 			if a.fate == accepted {
-				n++
+				accepts[a] = true
 			}
 		}
 	}
-	return n
+	return accepts
 }
 
 // move goes on with a copy in a store of perhaps another kind.
