@@ -246,11 +246,14 @@ func (w *world) quarantine(t *rapid.T) {
 		t.Skip("it is in no store")
 	}
 	w.settle(b)
-	w.damaged[b.key] = true
-	heal := w.faults.OnLoads(func(k persist.Key) bool { return k == b.key }, snapshot.ErrCorrupt)
 	leave := w.attempt(b, "passivate", nil)
 	w.post(leave, entity.Passivate())
 	w.await(leave)
+	if leave.fate != accepted {
+		return // it has changes that are not durable, which would be lost with its record
+	}
+	w.damaged[b.key] = true
+	heal := w.faults.OnLoads(func(k persist.Key) bool { return k == b.key }, snapshot.ErrCorrupt)
 	w.await(w.fence(b))
 	w.look(b)
 	w.pass(time.Duration(rapid.IntRange(0, 50).Draw(t, "ms")) * time.Millisecond)
