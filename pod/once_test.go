@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/twinsrv/twinsrv/actor"
-	"github.com/twinsrv/twinsrv/actor/actortest"
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/persist/persisttest"
@@ -100,33 +99,14 @@ type bank struct {
 }
 
 func newBank(t testing.TB, seed uint64, store persist.PersistenceService, typ entity.Type[account], cfg pod.Config) *bank {
-	w := &world{t: t, seed: seed, exec: actortest.NewSeeded(seed), store: store}
-	w.sys = actor.NewSystem("bank", actor.Config{Executor: w.exec})
-	pause := func(ctx context.Context) error {
-		return w.sys.Sleep(ctx, time.Duration(w.sys.Uint64()%3)*time.Millisecond)
-	}
-	switch s := store.(type) {
-	case *persisttest.CrashStore:
-		s.Pause = pause
-	case *persisttest.FaultStore:
-		s.Pause = pause
-	}
+	b := &bank{world: emptyWorld(t, seed, store, cfg)}
 	var err error
-	w.pods, err = pod.Open(w.sys, store, cfg)
-	w.must(err)
-	b := &bank{world: w}
-	b.a, err = pod.Start(w.pods, typ)
-	w.must(err)
+	b.a, err = pod.Start(b.pods, typ)
+	b.must(err)
 	return b
 }
 
-func (b *bank) send(name string, msg any) *actor.Promise {
-	p := b.sys.NewPromise()
-	if err := b.a.Ref(name).Post(actor.Message{Payload: msg, Reply: p}); err != nil {
-		p.Fail(err)
-	}
-	return p
-}
+func (b *bank) send(name string, msg any) *actor.Promise { return b.sendTo(b.a.Ref(name), msg) }
 
 func (b *bank) ask(name string, msg any) (any, error) { return b.wait(b.send(name, msg)) }
 

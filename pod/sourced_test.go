@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/twinsrv/twinsrv/actor"
-	"github.com/twinsrv/twinsrv/actor/actortest"
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/persist/persisttest"
@@ -114,29 +113,14 @@ type till struct {
 }
 
 func newTill(t testing.TB, seed uint64, store persist.PersistenceService, typ entity.Sourced[purse], cfg pod.Config) *till {
-	w := &world{t: t, seed: seed, exec: actortest.NewSeeded(seed), store: store}
-	w.sys = actor.NewSystem("till", actor.Config{Executor: w.exec})
-	if s, ok := store.(*persisttest.CrashStore); ok {
-		s.Pause = func(ctx context.Context) error {
-			return w.sys.Sleep(ctx, time.Duration(w.sys.Uint64()%3)*time.Millisecond)
-		}
-	}
+	x := &till{world: emptyWorld(t, seed, store, cfg)}
 	var err error
-	w.pods, err = pod.Open(w.sys, store, cfg)
-	w.must(err)
-	x := &till{world: w}
-	x.p, err = pod.Start(w.pods, typ)
-	w.must(err)
+	x.p, err = pod.Start(x.pods, typ)
+	x.must(err)
 	return x
 }
 
-func (x *till) send(name string, msg any) *actor.Promise {
-	p := x.sys.NewPromise()
-	if err := x.p.Ref(name).Post(actor.Message{Payload: msg, Reply: p}); err != nil {
-		p.Fail(err)
-	}
-	return p
-}
+func (x *till) send(name string, msg any) *actor.Promise { return x.sendTo(x.p.Ref(name), msg) }
 
 func (x *till) ask(name string, msg any) (any, error) { return x.wait(x.send(name, msg)) }
 

@@ -95,6 +95,16 @@ type world struct {
 }
 
 func newWorld(t testing.TB, seed uint64, store persist.PersistenceService, typ entity.Type[ledger], cfg pod.Config) *world {
+	w := emptyWorld(t, seed, store, cfg)
+	var err error
+	w.h, err = pod.Start(w.pods, typ)
+	w.must(err)
+	return w
+}
+
+// emptyWorld has no pods yet. Commits of stores that can pause take up to two
+// milliseconds.
+func emptyWorld(t testing.TB, seed uint64, store persist.PersistenceService, cfg pod.Config) *world {
 	w := &world{t: t, seed: seed, exec: actortest.NewSeeded(seed), store: store}
 	w.sys = actor.NewSystem("test", actor.Config{Executor: w.exec})
 	pause := func(ctx context.Context) error {
@@ -108,8 +118,6 @@ func newWorld(t testing.TB, seed uint64, store persist.PersistenceService, typ e
 	}
 	var err error
 	w.pods, err = pod.Open(w.sys, store, cfg)
-	w.must(err)
-	w.h, err = pod.Start(w.pods, typ)
 	w.must(err)
 	return w
 }
@@ -133,9 +141,11 @@ func (w *world) close() {
 func (w *world) kill() { w.exec.Close() }
 
 // send posts a message and returns its promise.
-func (w *world) send(name string, msg any) *actor.Promise {
+func (w *world) send(name string, msg any) *actor.Promise { return w.sendTo(w.h.Ref(name), msg) }
+
+func (w *world) sendTo(to entity.Ref, msg any) *actor.Promise {
 	p := w.sys.NewPromise()
-	if err := w.h.Ref(name).Post(actor.Message{Payload: msg, Reply: p}); err != nil {
+	if err := to.Post(actor.Message{Payload: msg, Reply: p}); err != nil {
 		p.Fail(err)
 	}
 	return p

@@ -3,7 +3,6 @@ package jsonfile
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/twinsrv/twinsrv/persist"
 )
@@ -97,35 +96,23 @@ func (im *importing) line(key persist.Key, r *persist.Stored) (*line, error) {
 
 // checkBatch says why a batch must not be stored.
 func (s *Store) checkBatch(b *persist.Batch) error {
-	if b.Position == math.MaxUint64 {
-		return fmt.Errorf("%w: no position is above %d", persist.ErrInvalid, b.Position)
+	if err := b.Check(s.cfg.MaxRecord); err != nil {
+		return err
 	}
+	var units []persist.Unit
 	for i := range b.Records {
-		r := &b.Records[i]
-		u := persist.Unit{Key: r.Key, Record: &r.Record}
-		err := s.checkUnit(&u)
-		if err == nil && (r.Record.Life == 0 || r.Record.Life == math.MaxUint64) {
-			err = fmt.Errorf("%w: a record of life %d", persist.ErrInvalid, r.Record.Life)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.Key, err)
-		}
+		units = append(units, persist.Unit{Key: b.Records[i].Key, Record: &b.Records[i].Record})
 	}
 	for i := range b.Changes {
-		c := &b.Changes[i]
-		if err := s.checkChange(c); err != nil {
-			return fmt.Errorf("%s: position %d: %w", c.Key, c.Position, err)
-		}
+		units = append(units, persist.Unit{Key: b.Changes[i].Key, Changes: b.Changes[i : i+1]})
 	}
 	for i := range b.Rows {
 		r := &b.Rows[i]
-		u := persist.Unit{Key: r.Key, Expect: 1, Rows: []persist.RowOp{{Kind: r.Kind, ID: r.ID, Value: r.Value}}}
-		err := s.checkUnit(&u)
-		if err == nil && r.Err != nil {
-			err = fmt.Errorf("%w: a row that cannot be read: %w", persist.ErrInvalid, r.Err)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.Key, err)
+		units = append(units, persist.Unit{Key: r.Key, Rows: []persist.RowOp{{Kind: r.Kind, ID: r.ID, Value: r.Value}}})
+	}
+	for i := range units {
+		if err := checkTexts(&units[i]); err != nil {
+			return fmt.Errorf("%s: %w", units[i].Key, err)
 		}
 	}
 	return nil
@@ -136,19 +123,4 @@ func (s *Store) checkUnit(u *persist.Unit) error {
 		return err
 	}
 	return checkTexts(u)
-}
-
-func (s *Store) checkChange(c *persist.Change) error {
-	switch {
-	case c.Err != nil:
-		return fmt.Errorf("%w: a change that cannot be read: %w", persist.ErrInvalid, c.Err)
-	case c.Position == 0 || c.Position == math.MaxUint64 || c.Life == 0 || c.Life == math.MaxUint64:
-		return fmt.Errorf("%w: a change of life %d at position %d", persist.ErrInvalid, c.Life, c.Position)
-	case len(c.Data) > s.cfg.MaxRecord:
-		return fmt.Errorf("%w: the change has %d bytes, at most %d are kept", persist.ErrInvalid, len(c.Data), s.cfg.MaxRecord)
-	}
-	if err := c.Key.Check(); err != nil {
-		return err
-	}
-	return checkTexts(&persist.Unit{Key: c.Key, Changes: []persist.Change{*c}})
 }
