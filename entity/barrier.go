@@ -46,7 +46,7 @@ func (a *activation) delivered(ctx *actor.Context, m *Message, reply *actor.Prom
 	switch n, refused := a.mail.outbox.undelivered(a.key); {
 	case n == 0:
 		a.drained(ctx, m, reply, f)
-	case refused: // it may take long, and nothing else would be handled meanwhile
+	case refused, a.host.Closing(): // it may take long, and nothing else would be handled meanwhile
 		a.refuse(ctx, m, reply, a.undeliverable(n))
 	default:
 		a.hold(ctx, holdBarrier)

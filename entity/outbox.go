@@ -231,9 +231,13 @@ func (a *activation) resumeOutbox(ctx *actor.Context) {
 	}
 }
 
-// sendLine sends as many messages of a line as may be under way.
+// sendLine sends as many messages of a line as may be under way. While
+// everything ends it sends none: what is durable goes out at the next start, and
+// entities that owe each other messages would else wake each other for as long as
+// they are sent away. Those of a volatile entity are sent, for they end with the
+// process.
 func (a *activation) sendLine(ctx *actor.Context, l *line) {
-	if a.poison != nil || l.again {
+	if a.poison != nil || l.again || a.host.Closing() && !a.spec.Durability.IsVolatile() {
 		return
 	}
 	behind := uint64(0)
