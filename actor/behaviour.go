@@ -3,6 +3,9 @@ package actor
 import (
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/twinsrv/twinsrv/internal/mutant"
 )
 
 // again is a stashed message of the runtime's own: its checks were made when
@@ -85,6 +88,9 @@ func (c *Context) UnstashAll() {
 	if x := c.ref().extra; x != nil && len(x.stash) > 0 {
 		stash := x.stash
 		x.stash = nil
+		if mutant.On(mutant.StashReversed) {
+			slices.Reverse(stash)
+		}
 		c.ref().putBack(stash)
 	}
 }

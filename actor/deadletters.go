@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/twinsrv/twinsrv/internal/mutant"
 )
 
 // askPath is where dead letters say that they were going when they were late
@@ -64,7 +66,7 @@ func (d *DeadLetters) Publish(z ZombieMsg) {
 
 // deadLetter publishes m and ends its ask.
 func (s *System) deadLetter(to string, m Message, reason error) {
-	if m.Reply != nil {
+	if m.Reply != nil && !mutant.On(mutant.AskNeverEnds) {
 		m.Reply.pin()
 		m.Reply.resolve(nil, fmt.Errorf("%s: %w", to, reason))
 	}
@@ -88,7 +90,7 @@ func (r *Ref) absent(m Message) {
 		m.Payload = p.msg
 	case *piped:
 		m.Payload = p.value
-		if p.own {
+		if p.own && !mutant.On(mutant.PipedReachesNext) {
 			r.dead(m)
 			return
 		}

@@ -3,6 +3,8 @@ package actor
 import (
 	"context"
 	"fmt"
+
+	"github.com/twinsrv/twinsrv/internal/mutant"
 )
 
 // drainedInline is how many messages a stopping actor hands over at once, beside
@@ -150,6 +152,9 @@ func (r *Ref) finish() {
 
 	if p := r.parent; p != nil && p.hears(r) && !p.ending.Load() {
 		p.hear(r, reason)
+	}
+	if mutant.On(mutant.TerminatedLost) {
+		watchers = nil
 	}
 	for _, w := range watchers {
 		w.hear(r, reason)

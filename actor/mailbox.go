@@ -1,5 +1,7 @@
 package actor
 
+import "github.com/twinsrv/twinsrv/internal/mutant"
+
 // The user mailbox is two slices. Senders append to queue under the lock; the
 // turn takes messages from batch without it, and swaps the two when batch is
 // used up. Who wakes an actor at rest puts the message into batch itself. There
@@ -31,6 +33,9 @@ func (r *Ref) enqueue(m Message, w Worker) error {
 			return r.tooMuch(m)
 		}
 	}
+	if mutant.On(mutant.PoisonOvertakes) && len(r.queue) > 0 && m.Payload == (PoisonPill{}) {
+		m, r.queue[0] = r.queue[0], m
+	}
 	wake := !r.busy && !r.blocked
 	switch {
 	case wake && len(r.queue) == 0 && r.next == len(r.batch):
@@ -56,6 +61,9 @@ func (r *Ref) enqueue(m Message, w Worker) error {
 func (r *Ref) tooMuch(m Message) error {
 	err := r.isFull(int(r.capacity))
 	r.mu.Unlock()
+	if mutant.On(mutant.FullDropsSilently) {
+		return nil
+	}
 	if r.props.policy == DropNewest {
 		r.sys.deadLetter(r.Path(), m, err)
 		return nil
@@ -112,6 +120,9 @@ func (r *Ref) take() (Message, taken) {
 		return Message{}, tookRest
 	}
 	r.swap()
+	if mutant.On(mutant.OvertakeInBacklog) && len(r.batch) > 3 {
+		r.batch[0], r.batch[1] = r.batch[1], r.batch[0]
+	}
 	m := r.batch[0]
 	r.batch[0] = Message{}
 	r.next = 1

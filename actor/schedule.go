@@ -3,6 +3,8 @@ package actor
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/twinsrv/twinsrv/internal/mutant"
 )
 
 // timer is a message that is sent later. In a mailbox it stands for its
@@ -105,7 +107,7 @@ func (r *Ref) keepTimer(t *timer) {
 }
 
 func (r *Ref) cancelTimers() {
-	if x := r.extra; x != nil {
+	if x := r.extra; x != nil && !mutant.On(mutant.TimersOutliveStop) {
 		for _, t := range x.timers {
 			t.Stop()
 		}

@@ -3,6 +3,8 @@ package actor
 import (
 	"fmt"
 	"time"
+
+	"github.com/twinsrv/twinsrv/internal/mutant"
 )
 
 // Directive is what a supervisor does about a failed child.
@@ -74,7 +76,7 @@ func (s *Strategy) budget(past *tracker, now time.Time) (time.Duration, bool) {
 		limit = 5
 	}
 	recent := past.count(now, s.within())
-	if limit > 0 && recent >= limit {
+	if limit > 0 && recent >= limit && !mutant.On(mutant.BudgetNeverEnds) {
 		return 0, false
 	}
 	past.add(now)
@@ -149,7 +151,7 @@ func (r *Ref) fail(err error, msg any) {
 // decided applies what was decided about r, to its siblings too where all are
 // for one.
 func (r *Ref) decided(d Directive, err error, wait time.Duration) {
-	if r.parent.strategy().AllForOne && (d == Restart || d == Stop) {
+	if r.parent.strategy().AllForOne && (d == Restart || d == Stop) && !mutant.On(mutant.AllForOneOnlyOne) {
 		for _, c := range r.parent.Children() {
 			if c != r {
 				c.signal(signal{kind: sigDirective, directive: d, err: err, payload: wait})
@@ -312,6 +314,12 @@ func (r *Ref) restart(reason error, wait time.Duration) {
 	r.instance = nil
 	r.cancelTimers()
 	x.behaviours, x.escalated, x.failedOn = nil, nil, nil
+	if mutant.On(mutant.DropStashOnRestart) {
+		r.heldBack()
+	}
+	if mutant.On(mutant.DropQueuedOnRestart) && r.next < len(r.batch) {
+		r.pop()
+	}
 	r.putBack(r.heldBack())
 	x.stopBackoff()
 	x.backoff = &backoff{over: wait <= 0}

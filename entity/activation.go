@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -178,6 +179,9 @@ func (a *activation) abandon(ctx *actor.Context) {
 	if a.inFlight > 0 {
 		a.host.SetView(nil) // the store alone knows what becomes of it
 	}
+	if mutant.On(mutant.AbandonSilent) {
+		a.queue = releaseQueue{}
+	}
 	a.queue.failAll(ctx, a, nil, fmt.Errorf("%s: %w: the entity was stopped before its commit was answered", a.key, persist.ErrUnknown))
 	if a.creating != nil {
 		a.refuse(ctx, a.creating.message, a.creating.reply, fmt.Errorf("%s: %w", a.key, actor.ErrStopped))
@@ -308,6 +312,9 @@ func (a *activation) submit(u persist.Unit, tag any) {
 	if a.lane == nil {
 		self := a.self
 		a.lane = a.host.Committer().Lane(func(r []persist.Result) { self.TellSystem(settled{by: a, results: r}) })
+	}
+	if mutant.On(mutant.ReuseLife) && u.Life == 1 {
+		u.Life = 0 // the lane knows the one that the store gave
 	}
 	a.inFlight++
 	a.lane.Submit(u, tag)

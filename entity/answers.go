@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -121,7 +122,7 @@ func (a *activation) guardedDigest(m *Message) (d uint64, err error) {
 // repeated answers a message whose id the entity knows, behind what is in
 // flight, and reports whether it did.
 func (a *activation) repeated(ctx *actor.Context, m *Message, reply *actor.Promise) bool {
-	if !a.remembers(m) {
+	if !a.remembers(m) || mutant.On(mutant.RepeatHandledAgain) {
 		return false
 	}
 	r := a.mail.answers.byID[m.id]
@@ -205,6 +206,9 @@ func (a *activation) remember(r *remembered) []persist.RowOp {
 		old := s.list[0]
 		s.drop(old)
 		rows = append(rows, persist.RowOp{Kind: answerRows, ID: old.ID, Delete: true})
+	}
+	if mutant.On(mutant.AnswersNotKept) {
+		return rows
 	}
 	return append(rows, persist.RowOp{Kind: answerRows, ID: r.ID, Value: r.encode()})
 }

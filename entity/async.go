@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -79,7 +80,7 @@ func (f *flusher) cancel() {
 // clean reports whether the store holds the newest state and promises no
 // revision beyond it.
 func (f *flusher) clean(a *activation) bool {
-	if !a.spec.Durability.IsAsync() || a.phase != serving || a.head.revision == 0 {
+	if !a.spec.Durability.IsAsync() || a.phase != serving || a.head.revision == 0 || mutant.On(mutant.PassivateLosesAsync) {
 		return true
 	}
 	return f.latest == nil && f.running == nil && len(f.rows) == 0 && f.reserved <= max(a.head.revision, a.head.floor)
@@ -111,7 +112,7 @@ func (f *flusher) take(a *activation, e *entry, rows []persist.RowOp) {
 
 // holds reports whether an entry must wait for a write.
 func (f *flusher) holds(e *entry) bool {
-	return e.record != nil && e.revision > f.reserved || e.rows > f.written
+	return e.record != nil && e.revision > f.reserved || e.rows > f.written && !mutant.On(mutant.AsyncRowsNotAwaited)
 }
 
 func (f *flusher) plan(ctx *actor.Context, a *activation, e *entry) {
@@ -158,6 +159,11 @@ func (f *flusher) start(ctx *actor.Context, a *activation, clean bool) {
 	u := persist.Unit{Key: a.key, Life: a.head.life, Expect: a.head.stored, Record: &r, Rows: f.rows}
 	if f.latest != nil {
 		u.Changes = []persist.Change{a.stateChange(&r, f.what)}
+	}
+	if mutant.On(mutant.AsyncReservesTooFew) && !clean {
+		few := r
+		few.Reserved -= reserveAhead - 1
+		u.Record = &few
 	}
 	f.running = &flush{of: f.latest, record: &r, rows: f.rows, given: f.given}
 	f.rows = nil

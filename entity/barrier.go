@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -32,7 +33,8 @@ const deliverWait = 5 * time.Second
 // drained runs f once nothing of the entity is in flight, now or later; until
 // then the mailbox is held.
 func (a *activation) drained(ctx *actor.Context, m *Message, reply *actor.Promise, f func(*actor.Context)) {
-	if a.queue.len() == 0 && a.inFlight == 0 && a.poison == nil {
+	unheld := mutant.On(mutant.PassivateInFlight) && m.op == opPassivate && !a.spec.Durability.IsAsync()
+	if unheld || a.queue.len() == 0 && a.inFlight == 0 && a.poison == nil {
 		f(ctx)
 		return
 	}
@@ -127,6 +129,10 @@ func (a *activation) submitRemoval(ctx *actor.Context, u persist.Unit, e *entry)
 	a.hold(ctx, holdBarrier)
 	a.queue.add(e)
 	a.submit(u, e)
+	if mutant.On(mutant.DeleteAckedEarly) {
+		answer(e.reply, Ack{Life: e.life, Revision: e.revision}, nil)
+		e.reply = nil
+	}
 }
 
 // ending is the change that ends a life. That of an event-sourced entity is told
@@ -275,7 +281,7 @@ func (a *activation) leave(ctx *actor.Context, m *Message, reply *actor.Promise,
 // leaveIfAbsent retires the slot of a name that no entity has, so that refused
 // messages leave nothing behind.
 func (a *activation) leaveIfAbsent(ctx *actor.Context) {
-	if a.phase == serving && a.head.revision == 0 {
+	if a.phase == serving && a.head.revision == 0 && !mutant.On(mutant.RefusedSlotStays) {
 		a.leaveIfIdle(ctx)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/twinsrv/twinsrv/internal/mutant"
 )
 
 // ETag names one revision of one life.
@@ -48,6 +50,9 @@ type Condition struct {
 func (c *Condition) Check(life, revision uint64) error {
 	exists := revision > 0
 	tag := ETag{life, revision}
+	if mutant.On(mutant.ConditionIgnoresLife) && len(c.Match) > 0 {
+		tag.Life = c.Match[0].Life
+	}
 	switch {
 	case c.Exists && !exists:
 		return fmt.Errorf("%w: the entity does not exist", ErrStale)

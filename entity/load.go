@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -27,7 +29,7 @@ func (a *activation) load(ctx *actor.Context) {
 			l.by = a
 			self.TellSystem(l)
 		}()
-		if succeeds {
+		if succeeds && !mutant.On(mutant.SettleNotAwaited) {
 			if err := committer.Settle(stopped); err != nil {
 				l.err = err
 				return
@@ -80,6 +82,9 @@ func read(ctx context.Context, store persist.PersistenceService, spec *Spec, key
 
 // recovered takes the record in and opens the mailbox.
 func (a *activation) recovered(ctx *actor.Context, l loaded) {
+	if mutant.On(mutant.UnreadableBlank) && l.err != nil && unreadable(l.err) {
+		l = loaded{missing: true}
+	}
 	a.endWork = nil
 	a.owes = a.owesMail()
 	if a.poison != nil {
@@ -132,6 +137,9 @@ func (a *activation) begin(l loaded) {
 	}
 	r := l.record
 	a.head = head{life: r.Life, revision: r.Revision, floor: r.Reserved, stored: r.Revision, enc: l.enc}
+	if mutant.On(mutant.AsyncFloorForgotten) {
+		a.head.floor = r.Revision
+	}
 	a.async.recovered(r.Revision)
 	a.mail, a.snapshots = l.mail, snapshots{l.snapshotAt, l.snapshotOf}
 	a.model.adopt(l.state)
@@ -183,7 +191,9 @@ type creation struct {
 // startInit runs the type's Init off the workers, with the mailbox held.
 func (a *activation) startInit(ctx *actor.Context, m *Message, reply *actor.Promise) {
 	a.creating = &creation{message: m, reply: reply}
-	a.hold(ctx, holdCreate)
+	if !mutant.On(mutant.CreationNotHeld) {
+		a.hold(ctx, holdCreate)
+	}
 	init, name, self, sys, stopped := a.spec.init, a.key.Name, a.self, ctx.System(), a.work(ctx)
 	sys.Go(func() {
 		bounded, cancel := sys.WithTimeout(stopped, InitTimeout)
@@ -213,11 +223,17 @@ func (a *activation) initialised(ctx *actor.Context, i initialised) {
 		return
 	}
 	a.creating, a.endWork = nil, nil
+	if mutant.On(mutant.FailedInitCreates) && i.err != nil {
+		i = initialised{state: reflect.New(a.spec.State).Interface()}
+	}
 	if i.err != nil {
 		a.push(ctx, &entry{reply: c.reply, message: c.message, err: a.failure("Init", i.err)})
 	} else {
 		a.model.adopt(i.state)
 		a.run(ctx, c.message, c.reply)
+	}
+	if mutant.On(mutant.RefusedHoldsMailbox) && a.head.revision == 0 {
+		return
 	}
 	a.unhold(ctx, holdCreate)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 )
 
@@ -87,6 +88,9 @@ func (o *outbox) add(parcels []*parcel) []persist.RowOp {
 		p.number = o.last
 		o.put(p)
 		rows = append(rows, persist.RowOp{Kind: OutboxRows, ID: p.id(), Value: p.encode()})
+	}
+	if mutant.On(mutant.OnceNumbersReused) {
+		return rows
 	}
 	return append(rows, persist.RowOp{Kind: numberRows, ID: lastNumber, Value: binary.AppendUvarint(nil, o.last)})
 }
@@ -220,6 +224,9 @@ func (a *activation) dispatchParcel(ctx *actor.Context, p *parcel) {
 // resumeOutbox sends what was read from the store: at once, unless a commit has
 // just failed. Entities whose store is away would else keep each other busy.
 func (a *activation) resumeOutbox(ctx *actor.Context) {
+	if mutant.On(mutant.OutboxNotResumed) {
+		return
+	}
 	for _, k := range a.mail.outbox.receivers() {
 		l := a.mail.outbox.lines[k]
 		if a.setback == 0 {
@@ -266,6 +273,9 @@ func (a *activation) sendParcel(ctx *actor.Context, l *line, p *parcel, behind u
 	reply := ctx.System().OnReply(func(_ any, err error) {
 		self.TellSystem(parcelAnswered{line: l, round: round, parcel: p, err: err})
 	})
+	if mutant.On(mutant.OnceOrderLost) {
+		behind = 0
+	}
 	m, err := a.host.Decode(p.to.Pod, p.what, p.body)
 	if err == nil {
 		m.once = &once{from: a.key, life: a.head.life, number: p.number, behind: behind}

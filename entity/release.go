@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -140,9 +141,7 @@ func (a *activation) letOut(ctx *actor.Context, e *entry) {
 		a.host.SetView(e.record)
 	}
 	a.answer(e)
-	for _, f := range e.effects {
-		f(ctx, e.life)
-	}
+	e.doEffects(ctx)
 	if e.creates && e.record != nil { // and not an answer that is repeated
 		a.host.Created(e.life)
 	}
@@ -152,6 +151,13 @@ func (a *activation) letOut(ctx *actor.Context, e *entry) {
 	}
 	if e.removes {
 		a.host.Published(persist.Change{Position: e.position, Key: a.key, Life: e.life, Revision: e.revision, Time: ctx.Now().UTC(), Type: deleted})
+	}
+}
+
+// doEffects has what the turn asked for happen.
+func (e *entry) doEffects(ctx *actor.Context) {
+	for _, f := range e.effects {
+		f(ctx, e.life)
 	}
 }
 
@@ -202,6 +208,9 @@ func (a *activation) applied(ctx *actor.Context, e *entry, o persist.Outcome) {
 		a.unapplied(ctx, e, o.Err)
 		return
 	}
+	if mutant.On(mutant.ReuseLife) && e.creates {
+		o.Life = 1 // see submit
+	}
 	e.waits, a.setback = false, 0
 	e.position = o.Position
 	e.life = o.Life
@@ -221,6 +230,10 @@ func (a *activation) unapplied(ctx *actor.Context, e *entry, err error) {
 		a.queue.failAll(ctx, a, e, err)
 		a.async.removing = true
 		a.async.fail(ctx, a, err)
+		return
+	}
+	if mutant.On(mutant.FailedHeadKept) {
+		e.waits, e.err, a.lane = false, err, nil
 		return
 	}
 	a.poison, a.leaving = err, false
@@ -257,6 +270,9 @@ func (a *activation) pipe(ctx *actor.Context, f func(context.Context) (any, erro
 			}
 			if err == nil {
 				m.Life, m.NoCreate = life, true
+				if mutant.On(mutant.LateResultRevives) {
+					m.Life, m.NoCreate = 0, false
+				}
 				err = host.Post(key, actor.Message{Payload: m, Sender: self})
 			}
 			if err != nil {

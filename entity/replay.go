@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -130,7 +131,14 @@ func (s *Spec) takeSnapshot(ctx context.Context, store persist.PersistenceServic
 
 // takeEvents applies the events between the snapshot and the record's revision.
 func (s *Spec) takeEvents(ctx context.Context, store persist.PersistenceService, key persist.Key, l *loaded) error {
-	for at := l.snapshotAt; at < l.record.Revision; {
+	at := l.snapshotAt
+	if mutant.On(mutant.ReplayRepeatsEvent) && at > 0 {
+		at--
+	}
+	if mutant.On(mutant.ReplaySkipsEvent) && at > 0 {
+		at++
+	}
+	for at < l.record.Revision {
 		page, err := store.Changes(ctx, key, l.record.Life, at+1, replayPage)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -39,7 +40,11 @@ func (a *activation) known(ctx *actor.Context, m *Message, reply *actor.Promise)
 		return a.repeated(ctx, m, reply)
 	}
 	e := &entry{reply: reply, message: m, life: a.head.life, revision: a.head.revision}
-	switch a.mail.inbox.judge(m.once) {
+	arrived := a.mail.inbox.judge(m.once)
+	if mutant.On(mutant.OnceHandledTwice) && arrived == taken {
+		arrived = fresh
+	}
+	switch arrived {
 	case fresh:
 		return false
 	case early:
@@ -53,7 +58,7 @@ func (a *activation) known(ctx *actor.Context, m *Message, reply *actor.Promise)
 
 // admit says why the message is not for the entity as it is now, or nil.
 func (a *activation) admit(m *Message) error {
-	if m.Life != 0 && m.Life != a.head.life {
+	if m.Life != 0 && m.Life != a.head.life && !mutant.On(mutant.LateReachesNextLife) {
 		return fmt.Errorf("%w: the message is for life %d of %s, which has ended", ErrNotFound, m.Life, a.key)
 	}
 	if a.head.revision == 0 {
@@ -61,7 +66,7 @@ func (a *activation) admit(m *Message) error {
 			return err
 		}
 	}
-	if err := m.If.Check(a.head.life, a.head.revision); err != nil {
+	if err := m.If.Check(a.head.life, a.head.revision); err != nil && !mutant.On(mutant.ConditionIgnored) {
 		return fmt.Errorf("%s: %w", a.key, err)
 	}
 	return nil
@@ -77,7 +82,13 @@ func (a *activation) run(ctx *actor.Context, m *Message, reply *actor.Promise) {
 	enc, kept, err := a.compute(c, e)
 	a.asked = nil
 	if err != nil {
-		a.model.forget()
+		if !mutant.On(mutant.FailedStateKept) {
+			a.model.forget()
+		}
+		if mutant.On(mutant.EffectsOfRejected) {
+			e.effects = c.effects
+			e.doEffects(ctx)
+		}
 		e.err, e.value = a.failure(m.handler.name, err), nil
 		if a.head.revision > 0 && (m.once == nil || !later(e.err)) { // else it comes again, and is to be handled then
 			a.finish(ctx, e, a.noted(m, kept, e))
@@ -88,6 +99,13 @@ func (a *activation) run(ctx *actor.Context, m *Message, reply *actor.Promise) {
 	e.effects = c.effects
 	if m.handler.kind != KindQuery {
 		a.change(ctx, c, e, enc, kept)
+	} else if mutant.On(mutant.QueryUndurable) {
+		a.letOut(ctx, e)
+		return
+	}
+	if mutant.On(mutant.EffectsBeforeCommit) {
+		e.doEffects(ctx)
+		e.effects = nil
 	}
 	a.push(ctx, e)
 }
@@ -116,6 +134,13 @@ func (a *activation) noted(m *Message, kept *remembered, e *entry) []persist.Row
 	var rows []persist.RowOp
 	if m.once != nil {
 		rows = append(rows, a.mail.inbox.take(m.once))
+		if mutant.On(mutant.OnceCursorNotKept) {
+			rows = nil
+		}
+		if mutant.On(mutant.OnceAckedEarly) && e.err == nil {
+			answer(e.reply, nil, nil)
+			e.reply = nil
+		}
 	}
 	if kept != nil {
 		kept.Revision, kept.Created = e.revision, e.creates
@@ -206,7 +231,7 @@ func panicked(p any) error {
 // detach encodes a reply that shares memory with the state, so that later
 // turns do not change it.
 func (a *activation) detach(h *handler, v any) (any, error) {
-	if h.reply == nil || !h.detachRe {
+	if h.reply == nil || !h.detachRe || mutant.On(mutant.ReplyNotDetached) {
 		return v, nil
 	}
 	enc, err := a.spec.codec.Append(nil, v)
@@ -261,6 +286,9 @@ func (a *activation) advance(ctx *actor.Context, c *Context, e *entry, enc []byt
 		Schema: a.spec.Version, Codec: a.spec.codec.Name(), State: enc,
 	}
 	e.changes = a.changes(c, e)
+	if mutant.On(mutant.ViewBeforeCommit) && e.life != 0 {
+		a.host.SetView(e.record)
+	}
 }
 
 // commit has the head committed with the turn's rows.
@@ -272,6 +300,9 @@ func (a *activation) commit(ctx *actor.Context, e *entry, rows []persist.RowOp) 
 	if a.spec.Durability.IsAsync() {
 		e.record.Reserved = e.revision + reserveAhead
 		a.async.reserved = e.record.Reserved // holds once this commit does, and so does all behind it
+		if mutant.On(mutant.AsyncReservesTooFew) {
+			e.record.Reserved = e.revision + 1
+		}
 	}
 	record := e.record
 	if a.spec.sourcing != nil {
@@ -285,6 +316,10 @@ func (a *activation) commit(ctx *actor.Context, e *entry, rows []persist.RowOp) 
 		Key: a.key, Life: a.head.life, Expect: a.head.stored, Record: record,
 		Changes: e.changes, Rows: append(rows, a.mail.outbox.removed()...),
 	}, e)
+	if mutant.On(mutant.AnswerBeforeCommit) && e.life != 0 {
+		a.answer(e)
+		e.reply = nil
+	}
 	a.head.stored = e.revision
 	a.head.floor = 0
 }

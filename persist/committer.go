@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 )
 
 // CommitterConfig tunes a Committer. The zero value works.
@@ -246,7 +247,7 @@ func (c *Committer) commit(group []pending) {
 		c.settle(live, nil, err)
 	case err == nil:
 		c.settle(live, outcomes, nil)
-	case errors.Is(err, ErrInvalid) && len(live) > 1:
+	case errors.Is(err, ErrInvalid) && len(live) > 1 && !mutant.On(mutant.BadUnitFailsGroup):
 		half := len(live) / 2
 		c.commit(live[:half])
 		c.commit(live[half:])
@@ -258,6 +259,9 @@ func (c *Committer) commit(group []pending) {
 	default:
 		if !errors.Is(err, ErrUnknown) {
 			err = fmt.Errorf("%w: %w", ErrUnknown, err)
+		}
+		if mutant.On(mutant.UnknownAsUndone) {
+			err = fmt.Errorf("%w: %v", ErrUnavailable, err)
 		}
 		c.fault(err)
 		c.settle(live, nil, err)
@@ -277,6 +281,10 @@ func (c *Committer) prepare(group []pending) ([]pending, []Unit) {
 		if p.unit.Life == 0 && p.unit.Expect > 0 {
 			p.unit.Life = p.lane.life
 		}
+		if mutant.On(mutant.AckBeforeSync) && p.unit.Life != 0 && p.unit.Record != nil {
+			p.lane.deliver([]Result{{Tag: p.tag, Outcome: Outcome{Life: p.unit.Life, Position: c.last + 1}}})
+			p.lane = c.Lane(func([]Result) {}) // nobody hears what becomes of it
+		}
 		live = append(live, p)
 		units = append(units, p.unit)
 	}
@@ -289,6 +297,9 @@ func (c *Committer) settle(group []pending, outcomes []Outcome, err error) {
 		o := Outcome{Err: err}
 		if err == nil {
 			o = outcomes[i]
+			if mutant.On(mutant.ConflictSpreads) && o.Err == nil {
+				o.Err = outcomes[(i+1)%len(outcomes)].Err
+			}
 			c.last = max(c.last, o.Position)
 			if o.Err == nil && len(p.unit.Changes) > 0 {
 				c.lastChange = max(c.lastChange, o.Position)

@@ -1,6 +1,10 @@
 package persist
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/twinsrv/twinsrv/internal/mutant"
+)
 
 // Lane is one activation's ordered way into a committer.
 //
@@ -40,7 +44,7 @@ func (l *Lane) Submit(u Unit, tag any) {
 }
 
 func (l *Lane) settle(p pending, o Outcome) {
-	if o.Err != nil && l.poison == nil {
+	if o.Err != nil && l.poison == nil && !mutant.On(mutant.LaneForgetsPoison) {
 		l.poison = o.Err
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
 
@@ -172,6 +173,9 @@ func (r *Running) load(ctx context.Context, rebuild bool) error {
 		rec = snapshot.Record{}
 	case err != nil:
 		return err
+	}
+	if mutant.On(mutant.ProjectionSkipsOne) && rec.Revision > 1 {
+		j.cursor.Position++
 	}
 	j.life, j.revision, j.saved = rec.Life, rec.Revision, j.cursor.Position
 	r.mu.Lock()
@@ -339,6 +343,9 @@ func (r *Running) apply(ctx context.Context, changes []Change, cut *bool) error 
 		wanted := r.wanted(changes)
 		if len(wanted) == 0 {
 			return r.pass(ctx, last)
+		}
+		if mutant.On(mutant.CursorBeforeTable) {
+			_ = r.commit(ctx, cursor{Position: last, Gap: j.cursor.Gap}, nil)
 		}
 		t := &Table{r: r, values: map[string][]byte{}}
 		err := guarded(func() error { return r.p.Apply(ctx, t, wanted) })

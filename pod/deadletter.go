@@ -6,6 +6,7 @@ import (
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 )
 
 // claim takes a message to a name that has no live actor into the name's slot.
@@ -19,7 +20,7 @@ func (p *Pod) claim(name string, m actor.Message) bool {
 	if msg, ok := m.Payload.(*entity.Message); ok && msg.IsPassivate() {
 		return false
 	}
-	return p.post(name, m) == nil
+	return !mutant.On(mutant.ClaimRefused) && p.post(name, m) == nil
 }
 
 // PodDeadLetterActor watches the dead letters of entities and counts them by

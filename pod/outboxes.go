@@ -7,6 +7,7 @@ import (
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 )
 
@@ -22,7 +23,7 @@ const (
 // resumeOutboxes wakes the entities that have messages of SendOnce to deliver,
 // in the background.
 func (p *Pod) resumeOutboxes() {
-	if p.spec.Load() == nil {
+	if p.spec.Load() == nil || mutant.On(mutant.OutboxesNotWoken) {
 		return
 	}
 	p.pods.sys.Go(func() {
@@ -86,7 +87,7 @@ func (p *Pod) touch(name string) *actor.Promise {
 
 // wakeSoon brings an entity back that ended with messages to deliver.
 func (p *Pod) wakeSoon(name string) {
-	if p.pods.closing.Load() {
+	if p.pods.closing.Load() || mutant.On(mutant.OwesForgotten) {
 		return
 	}
 	p.pods.sys.After(wakePause, func() {

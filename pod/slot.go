@@ -9,6 +9,7 @@ import (
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -69,7 +70,7 @@ func (s *slot) SetRemoving(removing bool) {
 func (s *slot) Gone(unsettled bool) {
 	s.residents.left()
 	s.SetRemoving(false)
-	if !unsettled {
+	if !unsettled || mutant.On(mutant.SlotForgetsUnsettled) {
 		s.pod.slots.remove(s)
 	}
 }
