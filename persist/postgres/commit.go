@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/twinsrv/twinsrv/persist"
@@ -88,7 +87,7 @@ func (s *Store) unavailableOr(err error) error {
 	return s.unavailable(err)
 }
 
-// executions returns what the plan writes, beginning with what proves it.
+// executions returns what the plan writes, and what proves it.
 func (p *plan) executions(suffix string) []execution {
 	var proven, inserted, updated, deleted, cleared []*entity
 	var put, dropped []persist.Row
@@ -121,15 +120,14 @@ func (p *plan) executions(suffix string) []execution {
 	}
 	sortRows(put)
 	sortRows(dropped)
-	var out []execution
+	// Changes are made ready faster than records: while the server inserts them,
+	// those are.
+	out := changeGroups(nil, changeStatement, p.changes)
 	out = entityGroups(out, proveStatement, proven)
-	out = recordGroups(out, insertStatement+suffix, inserted, false)
-	out = recordGroups(out, updateStatement+suffix, updated, true)
+	out = recordGroups(out, insertStatement+suffix, recordsOf(inserted))
+	out = updateGroups(out, updateStatement+suffix, updated)
 	out = entityGroups(out, deleteStatement, deleted)
-	out = changeGroups(out, changeStatement, p.changes)
-	groups(len(cleared), noSize, func(from, to int) {
-		out = append(out, execution{clearRowsStatement, []any{column(cleared[from:to], podOf), column(cleared[from:to], nameOf)}})
-	})
+	out = clearGroups(out, cleared)
 	out = deletedRowGroups(out, dropped)
 	return rowGroups(out, put)
 }
@@ -154,34 +152,15 @@ func (s *Store) transact(ctx context.Context, position uint64, work []execution)
 	if err := s.checkWriter(ctx); err != nil {
 		return err
 	}
-	b := &pgx.Batch{}
-	b.Queue(beginStatement)
-	b.Queue(fenceStatement, s.epoch, int64(s.next-1), int64(position))
-	for _, e := range work {
-		b.Queue(e.name, e.args...)
+	how, err := s.send(ctx, position, work)
+	if how != committed {
+		return s.classify(ctx, err, how)
 	}
-	b.Queue(commitStatement)
-	br := s.writer.SendBatch(ctx, b)
-	var err error
-	done := 0 // statements that have succeeded
-	for ; done < b.Len(); done++ {
-		var tag pgconn.CommandTag
-		if tag, err = br.Exec(); err != nil {
-			break
-		}
-		if done == b.Len()-1 && tag.String() != "COMMIT" {
-			err = fmt.Errorf("the server ended the transaction by %s", tag)
-			break
-		}
+	if err != nil {
+		s.fail(err) // committed all the same, for the server has said so
 	}
-	if cerr := br.Close(); err == nil && done == b.Len() {
-		if cerr != nil {
-			s.fail(cerr) // committed all the same, for the server has said so
-		}
-		s.next = max(s.next, position+1)
-		return nil
-	}
-	return s.classify(ctx, err, done == b.Len()-1)
+	s.next = max(s.next, position+1)
+	return nil
 }
 
 // checkWriter notices, before anything is sent, that the server or the network
@@ -200,17 +179,16 @@ func (s *Store) checkWriter(ctx context.Context) error {
 	return nil
 }
 
-// classify says what a failed transaction has left; committing says that all
-// before the COMMIT had succeeded.
-func (s *Store) classify(ctx context.Context, err error, committing bool) error {
+// classify says what a failed transaction has left.
+func (s *Store) classify(ctx context.Context, err error, how progress) error {
 	pg := serverError(err)
 	switch {
-	case pg == nil && pgconn.SafeToRetry(err):
+	case pg == nil && how == unsent:
 		if s.writer.IsClosed() {
 			s.fail(err)
 		}
-		return fmt.Errorf("nothing was sent: %w", err)
-	case pg == nil, committing && fatal(pg):
+		return fmt.Errorf("the commit was not sent: %w", err)
+	case pg == nil, how == committing && fatal(pg):
 		// The server may have got all of it, or have committed and then ended.
 		s.fail(err)
 		return fmt.Errorf("%s: %w: %w", s.target.where, persist.ErrUnknown, err)
@@ -266,8 +244,11 @@ func (s *Store) stored(ctx context.Context, units []persist.Unit) (map[persist.K
 }
 
 func (s *Store) readStored(ctx context.Context, keys []persist.Key, into map[persist.Key]stored) error {
-	rows, err := s.writer.Query(ctx, readStatement,
-		column(keys, func(k *persist.Key) string { return k.Pod }), column(keys, func(k *persist.Key) string { return k.Name }))
+	pods, names := make([]string, len(keys)), make([]string, len(keys))
+	for i, k := range keys {
+		pods[i], names[i] = k.Pod, k.Name
+	}
+	rows, err := s.writer.Query(ctx, readStatement, pods, names)
 	if err != nil {
 		return err
 	}

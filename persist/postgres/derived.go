@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/twinsrv/twinsrv/snapshot"
@@ -14,30 +13,31 @@ import (
 // exponent out in digits.
 const maxDigits = 4096
 
-// derivedState returns a state as JSON that jsonb takes, or nil if there is none:
-// it has no bytes or no known codec, or holds U+0000, half a surrogate pair, or a
-// number of more than 4,096 digits. What else the server refuses becomes NULL
-// there.
-func derivedState(r *snapshot.Record) *string {
+// appendDerived appends a state as JSON that jsonb takes. It says whether there
+// is such a form: there is none if it has no bytes or no known codec, or holds
+// U+0000, half a surrogate pair, or a number of more than 4,096 digits. What else
+// the server refuses becomes NULL there.
+func appendDerived(dst []byte, r *snapshot.Record) (_ []byte, ok bool) {
 	if len(r.State) == 0 {
-		return nil
-	}
-	c, err := snapshot.CodecByName(r.Codec)
-	if err != nil {
-		return nil
+		return dst, false
 	}
 	text := r.State
-	// JSON need not be made canonical for jsonb, only be JSON.
-	if r.Codec != "json" {
+	if r.Codec != "json" { // which need not be made canonical for jsonb
+		if out, ok := appendRendered(dst, r); ok {
+			return out, true
+		}
+		c, err := snapshot.CodecByName(r.Codec)
+		if err != nil {
+			return dst, false
+		}
 		if text, err = c.ToJSON(r.State); err != nil {
-			return nil
+			return dst, false
 		}
 	}
 	if !json.Valid(text) || !fitsJSONB(text) {
-		return nil
+		return dst, false
 	}
-	s := string(text)
-	return &s
+	return append(dst, text...), true
 }
 
 // fitsJSONB says whether the server takes valid JSON as jsonb.
@@ -109,21 +109,4 @@ func numberFits(number []byte) bool {
 		}
 	}
 	return e <= maxDigits
-}
-
-// derivedTime returns the time for a timestamptz column, which has microseconds
-// and fewer years.
-func derivedTime(t time.Time) *time.Time {
-	if y := t.Year(); y < -4700 || y > 200_000 {
-		return nil
-	}
-	return &t
-}
-
-// derivedText returns the text for a column, or nil if it has no form there.
-func derivedText(s string) *string {
-	if !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
-		return nil
-	}
-	return &s
 }

@@ -102,10 +102,7 @@ func importExecutions(b *persist.Batch, suffix string) []execution {
 	}
 	rows := lastOf(b.Rows, func(r *persist.Row) rowKey { return rowKey{r.Key, rowID{r.Kind, r.ID}} })
 	sortRows(rows)
-	var out []execution
-	groups(len(records), func(i int) int { return 2 * len(records[i].Record.State) }, func(from, to int) {
-		out = append(out, execution{importRecordsStatement + suffix, recordColumns(records[from:to])})
-	})
+	out := recordGroups(nil, importRecordsStatement+suffix, records)
 	out = changeGroups(out, importChangesStatement, changes)
 	return rowGroups(out, rows)
 }

@@ -42,8 +42,9 @@ func changeSum(body []byte, c *persist.Change) uint32 {
 	return crc32.Update(sum, t, head)
 }
 
-func sealChange(c *persist.Change) []byte {
-	b := make([]byte, 0, 48+len(c.Type)+len(c.Codec)+len(c.Data))
+// sealChange appends the change, sealed, to b.
+func sealChange(b []byte, c *persist.Change) []byte {
+	begin := len(b)
 	b = append(b, changeVersion)
 	b = binary.AppendVarint(b, c.Time.Unix())
 	b = binary.AppendUvarint(b, uint64(c.Time.Nanosecond()))
@@ -54,7 +55,7 @@ func sealChange(c *persist.Change) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(len(c.Data)))
 	b = append(b, c.Data...)
-	return binary.BigEndian.AppendUint32(b, changeSum(b, c))
+	return binary.BigEndian.AppendUint32(b, changeSum(b[begin:], c))
 }
 
 // openChange fills in what is sealed. The change has what is in its columns

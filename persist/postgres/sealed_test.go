@@ -21,7 +21,7 @@ func sealedChange() persist.Change {
 // in any other's columns.
 func TestEveryBitOfAChangeIsChecked(t *testing.T) {
 	want := sealedChange()
-	sealed := sealChange(&want)
+	sealed := sealChange(nil, &want)
 	columns := func() persist.Change {
 		return persist.Change{Position: want.Position, Key: want.Key, Life: want.Life, Revision: want.Revision, Event: want.Event}
 	}
@@ -52,7 +52,7 @@ func TestEveryBitOfAChangeIsChecked(t *testing.T) {
 // panic.
 func FuzzOpenChange(f *testing.F) {
 	c := sealedChange()
-	sealed := sealChange(&c)
+	sealed := sealChange(nil, &c)
 	f.Add(sealed[:len(sealed)-4])
 	f.Add([]byte{changeVersion, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, body []byte) {

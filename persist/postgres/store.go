@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/twinsrv/twinsrv/persist"
@@ -37,12 +38,13 @@ type Store struct {
 
 	// turn holds the right to commit, take and close: one token. Only its
 	// holder touches the fields below.
-	turn   chan struct{}
-	lock   *serverLock
-	writer *pgx.Conn // nil or closed after a failure
-	used   time.Time // when the writer was last used
-	epoch  int64
-	next   uint64 // the next position to give
+	turn     chan struct{}
+	lock     *serverLock
+	writer   *pgx.Conn                               // nil or closed after a failure
+	prepared map[string]*pgconn.StatementDescription // the writer's statements
+	used     time.Time                               // when the writer was last used
+	epoch    int64
+	next     uint64 // the next position to give
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/twinsrv/twinsrv/persist"
 )
@@ -48,15 +49,16 @@ func (s *Store) connect(ctx context.Context) error {
 	if err := s.takeStore(ctx, c, false); err != nil {
 		return errors.Join(err, closeQuietly(c))
 	}
+	prepared := make(map[string]*pgconn.StatementDescription)
 	for name, sql := range statements() {
-		if _, err := c.Prepare(ctx, name, sql); err != nil {
+		if prepared[name], err = c.Prepare(ctx, name, sql); err != nil {
 			if pg := serverError(err); pg != nil && strings.HasPrefix(pg.Code, "42") { // no such table, column, right
 				err = fmt.Errorf("%w: %w", ErrSchema, err)
 			}
 			return errors.Join(err, closeQuietly(c))
 		}
 	}
-	s.writer, s.used = c, time.Now()
+	s.writer, s.prepared, s.used = c, prepared, time.Now()
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/twinsrv/twinsrv/persist"
 )
@@ -43,7 +44,11 @@ func (s *Store) Trim(ctx context.Context, after, through uint64, limit int) (per
 	var gone, seen, last int64
 	trim.QueryRow(func(row pgx.Row) error { return row.Scan(&gone, &seen, &last) })
 	if err := s.writer.SendBatch(ctx, b).Close(); err != nil {
-		return persist.Trimmed{}, s.unavailableOr(s.classify(ctx, err, true))
+		how := committing
+		if pgconn.SafeToRetry(err) {
+			how = unsent
+		}
+		return persist.Trimmed{}, s.unavailableOr(s.classify(ctx, err, how))
 	}
 	t.Dropped = int(gone)
 	if seen == int64(limit) {
