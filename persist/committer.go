@@ -282,7 +282,7 @@ func (c *Committer) prepare(group []pending) ([]pending, []Unit) {
 			p.unit.Life = p.lane.life
 		}
 		if mutant.On(mutant.AckBeforeSync) && p.unit.Life != 0 && p.unit.Record != nil {
-			p.lane.deliver([]Result{{Tag: p.tag, Outcome: Outcome{Life: p.unit.Life, Position: c.last + 1}}})
+			p.lane.deliver([]Result{{Tag: p.tag, Outcome: Outcome{Life: p.unit.Life, Position: c.last + uint64(len(units)) + 1}}})
 			p.lane = c.Lane(func([]Result) {}) // nobody hears what becomes of it
 		}
 		live = append(live, p)
