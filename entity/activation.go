@@ -76,6 +76,7 @@ type activation struct {
 	snapshots snapshots          // of an event-sourced entity
 	anew      bool               // the next recovery is from the journal alone
 	owes      bool               // the store has, or may have, messages of it to deliver
+	unsure    bool               // a commit's outcome is unknown, and the store was not read since
 	setback   time.Duration      // the pause before messages go out again after commits that failed
 	reloading bool               // a timer is set that reads it again
 	leaving   bool               // it leaves once what it began for that is durable

@@ -147,6 +147,7 @@ type removable struct {
 	message *Message
 	reply   *actor.Promise
 	outbox  outbox // what it has not delivered, as far as it can be read
+	last    uint64 // the last revision that the journal has
 	err     error
 }
 
@@ -166,6 +167,11 @@ func (a *activation) removeUnreadable(ctx *actor.Context, m *Message, reply *act
 				return
 			}
 		}
+		var last persist.Change
+		if last, r.err = lastChange(stopped, store, key); r.err != nil && !unreadable(r.err) {
+			return
+		}
+		r.last = last.Revision // of a damaged one 0: the store raises what is too low
 		var rows []persist.Row
 		if rows, r.err = store.RowsOf(stopped, key); r.err != nil {
 			return
@@ -203,8 +209,8 @@ func (a *activation) removeNow(ctx *actor.Context, r removable) {
 	a.mail.outbox = r.outbox
 	a.submitRemoval(ctx, persist.Unit{
 		Key: a.key, Delete: true, Force: true,
-		Changes: []persist.Change{a.ending(ctx, 1)}, // the store raises it above what it has
-	}, &entry{waits: true, removes: true, reply: r.reply, message: r.message})
+		Changes: []persist.Change{a.ending(ctx, r.last+1)},
+	}, &entry{waits: true, removes: true, revision: r.last + 1, reply: r.reply, message: r.message})
 }
 
 // stuck reports whether turns wait for a reservation that the store refuses for

@@ -88,6 +88,7 @@ func (a *activation) recovered(ctx *actor.Context, l loaded) {
 	a.endWork = nil
 	a.owes = a.owesMail()
 	if a.poison != nil {
+		a.unsure = a.unsure || errors.Is(a.poison, persist.ErrUnknown)
 		a.setback = min(max(2*a.setback, minResend), maxResend)
 	}
 	a.poison, a.lane = nil, nil
@@ -113,7 +114,7 @@ func (a *activation) recovered(ctx *actor.Context, l loaded) {
 	default:
 		a.phase = serving
 		a.host.Quarantine(nil)
-		a.owes = false
+		a.owes, a.unsure = false, false
 		a.begin(l)
 		a.host.SetRemoving(false)
 		a.resumeOutbox(ctx)
@@ -154,9 +155,10 @@ func (a *activation) owesMail() bool {
 	return a.owes || !o.idle() || o.last > 0 && (a.poison != nil || a.inFlight > 0)
 }
 
-// tryAgain reads an entity again after a while that has messages to deliver.
+// tryAgain reads an entity again after a while that has messages to deliver, or
+// whose view may be behind what the store holds.
 func (a *activation) tryAgain(ctx *actor.Context) {
-	if !a.owes || a.reloading {
+	if !a.owes && !a.unsure || a.reloading {
 		return
 	}
 	a.reloading = true
@@ -164,14 +166,14 @@ func (a *activation) tryAgain(ctx *actor.Context) {
 	ctx.System().After(reloadPause, func() { self.TellSystem(reloadDue{by: a}) })
 }
 
-// reloadPause is the wait before an entity that owes messages is read again.
+// reloadPause is the wait before an entity is read again without being asked.
 const reloadPause = time.Second
 
 type reloadDue struct{ by *activation }
 
 func (a *activation) reloadDue(ctx *actor.Context) {
 	a.reloading = false
-	if a.phase == failed && a.owes && a.holds&holdLoad == 0 {
+	if a.phase == failed && (a.owes || a.unsure) && a.holds&holdLoad == 0 {
 		a.load(ctx)
 	}
 }

@@ -96,12 +96,14 @@ func baseSession(cfg Config) session {
 }
 
 // writerSession also keeps the planner from reading whole tables for a group
-// of keys, when a table has grown since its statistics were taken.
+// of keys, when a table has grown since its statistics were taken, and from
+// planning anew for each group.
 func writerSession(cfg Config) session {
 	s := baseSession(cfg)
 	for _, plan := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin"} {
 		s[plan] = "off"
 	}
+	s["plan_cache_mode"] = "force_generic_plan"
 	return s
 }
 

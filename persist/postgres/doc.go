@@ -51,8 +51,11 @@
 //	FROM twinsrv.records WHERE pod = 'rooms' AND state @> '{"floor": "3"}' ORDER BY name LIMIT 100;
 //
 //	SELECT c.revision, c.type, c.at, r.state
-//	FROM twinsrv.changes c LEFT JOIN twinsrv.records r USING (pod, name, life, revision)
-//	WHERE c.pod = 'rooms' AND c.name = 'tower-3-21' ORDER BY c.position;
+//	FROM twinsrv.history('rooms', 'tower-3-21') c
+//	LEFT JOIN twinsrv.records r USING (pod, name, life, revision) ORDER BY c.position;
+//
+// The function history finds an entity's changes by an index; a condition on pod
+// and name in changes itself reads the whole table.
 //
 // Nobody but the Store writes to the tables. A record whose columns were changed
 // by hand is an error for its entity alone (snapshot.ErrCorrupt).

@@ -48,8 +48,8 @@ func Example() {
 		`SELECT name, revision, state->'occupants' AS occupants
 			FROM twinsrv.records WHERE pod = 'rooms' AND state @> '{"floor": "3"}' ORDER BY name LIMIT 100`,
 		`SELECT c.revision, c.type, r.state->'celsius'
-			FROM twinsrv.changes c LEFT JOIN twinsrv.records r USING (pod, name, life, revision)
-			WHERE c.pod = 'rooms' AND c.name = 'tower-3-21' ORDER BY c.position`,
+			FROM twinsrv.history('rooms', 'tower-3-21') c
+			LEFT JOIN twinsrv.records r USING (pod, name, life, revision) ORDER BY c.position`,
 	} {
 		rows, err := people.Query(ctx, query, pgx.QueryExecModeSimpleProtocol)
 		if err != nil {

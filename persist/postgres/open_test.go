@@ -27,7 +27,7 @@ func TestTwoProcessesMigrate(t *testing.T) {
 		aerr, berr := a.Wait(), b.Wait()
 		require.NoError(t, aerr, outs[0].String())
 		require.NoError(t, berr, outs[1].String())
-		require.Equal(t, "1 1\n0 1\n", max(outs[0].String(), outs[1].String())+min(outs[0].String(), outs[1].String()))
+		require.Equal(t, "2 2\n0 2\n", max(outs[0].String(), outs[1].String())+min(outs[0].String(), outs[1].String()))
 		mustCommit(t, mustOpen(t, url, Config{NoMigrate: true}), create(rooms("a"), "{}"))
 	}
 }
@@ -40,14 +40,15 @@ func TestMigrateSaysWhatItDid(t *testing.T) {
 	require.ErrorContains(t, err, "twinsrv store migrate")
 	m, err := Migrate(ctx, url)
 	require.NoError(t, err)
-	require.Len(t, m.Applied, 1)
+	require.Len(t, m.Applied, 2)
 	require.Equal(t, "00001_store.sql", m.Applied[0].Name)
-	require.Equal(t, int64(1), m.Version)
+	require.Equal(t, "00002_history.sql", m.Applied[1].Name)
+	require.Equal(t, int64(2), m.Version)
 	s := mustOpen(t, url, Config{NoMigrate: true})
 	m, err = Migrate(ctx, url) // while a server serves
 	require.NoError(t, err)
 	require.Empty(t, m.Applied)
-	require.Equal(t, int64(1), m.Version)
+	require.Equal(t, int64(2), m.Version)
 	require.Equal(t, s.target.schema, m.Schema)
 	mustCommit(t, s, create(rooms("a"), "{}"))
 }
@@ -61,7 +62,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	for _, no := range []bool{false, true} {
 		_, err := Open(ctx, url, Config{NoMigrate: no})
 		require.ErrorIs(t, err, ErrSchema)
-		require.ErrorContains(t, err, "version 7 and this program knows 1: use a newer program")
+		require.ErrorContains(t, err, "version 7 and this program knows 2: use a newer program")
 	}
 	_, err := Migrate(ctx, url)
 	require.ErrorIs(t, err, ErrSchema)
@@ -147,7 +148,7 @@ func TestOpenFailsClearly(t *testing.T) {
 	_, err = Open(ctx, url, Config{})
 	require.ErrorIs(t, err, ErrSchema)
 	require.ErrorContains(t, err, "lost its row")
-	execSQL(t, url, `DROP TABLE changes`)
+	execSQL(t, url, `DROP TABLE changes CASCADE`)
 	execSQL(t, url, `INSERT INTO store (epoch, instance, holder, position) VALUES (0, '', '', 0)`)
 	_, err = Open(ctx, url, Config{})
 	require.ErrorIs(t, err, ErrSchema)

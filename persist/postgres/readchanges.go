@@ -12,15 +12,17 @@ import (
 
 const changeColumns = `position, pod, name, life, revision, event, change`
 
+const changesSQL = `
+	SELECT ` + changeColumns + ` FROM changes
+	WHERE ` + ofEntity + ` AND ($3 = 0 OR life = $3) AND revision >= $4
+	ORDER BY life, revision, position LIMIT $5`
+
 // Changes implements persist.PersistenceService.
 func (s *Store) Changes(ctx context.Context, key persist.Key, life, from uint64, limit int) ([]persist.Change, error) {
 	if key.Check() != nil || !storable(key.Pod, key.Name) || life > math.MaxInt64 || from > math.MaxInt64 {
 		return nil, s.serving(ctx)
 	}
-	changes, err := s.changes(ctx, `
-		SELECT `+changeColumns+` FROM changes
-		WHERE pod = $1 AND name = $2 AND ($3 = 0 OR life = $3) AND revision >= $4
-		ORDER BY life, revision, position LIMIT $5`, key.Pod, key.Name, int64(life), int64(from), int64(limitOr(limit)))
+	changes, err := s.changes(ctx, changesSQL, key.Pod, key.Name, int64(life), int64(from), int64(limitOr(limit)))
 	if err != nil {
 		return nil, fmt.Errorf("changes of %s: %w", key, err)
 	}

@@ -1,5 +1,10 @@
 package postgres
 
+import (
+	"fmt"
+	"strings"
+)
+
 // The writer's statements, by the names under which each of its connections has
 // prepared them. A group of up to 1,024 keys is one execution, with an array for
 // each column. Keys come sorted and each once.
@@ -30,26 +35,54 @@ const (
 	tolerant = "-tolerant"
 )
 
-const upsertRows = `
+// unnested makes a table of parameters, an array for each column, given by name
+// and type. Rows are made one after the other: unnest in FROM, of several arrays,
+// would store each of them first.
+func unnested(columns ...string) string {
+	var b strings.Builder
+	for i, c := range columns {
+		name, element, _ := strings.Cut(c, " ")
+		fmt.Fprintf(&b, ", unnest($%d::%s[]) AS %s", i+1, element, name)
+	}
+	return "(SELECT " + b.String()[2:] + ") u"
+}
+
+// Columns of parameters, in the order in which columns.go makes them.
+var (
+	keyParameters    = []string{"pod text", "name text"}
+	wasParameters    = []string{"was_life bigint", "was_revision bigint"}
+	recordParameters = []string{"pod text", "name text", "life bigint", "revision bigint", "changed timestamptz", "size int", "state text", "record bytea"}
+	changeParameters = []string{"position bigint", "pod text", "name text", "life bigint", "revision bigint", "event boolean", "at timestamptz", "type text", "change bytea"}
+	rowParameters    = []string{"kind text", "pod text", "name text", "id bytea", "sum bigint", "value bytea"}
+)
+
+// ofEntity is true for the changes of the entity with the pod $1 and the name $2.
+// Its first part is what the index has.
+const ofEntity = `hashtextextended(name, hashtextextended(pod, 0)) = hashtextextended($2::text COLLATE "C", hashtextextended($1::text COLLATE "C", 0))
+	AND pod = $1 AND name = $2`
+
+func both(a, b []string) []string { return append(append([]string(nil), a...), b...) }
+
+func upsertRows() string {
+	return `
 	INSERT INTO entity_rows (kind, pod, name, id, sum, value)
-	SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bigint[], $6::bytea[])
+	SELECT * FROM ` + unnested(rowParameters...) + `
 	ON CONFLICT (kind, pod, name, substring(id, 1, 512), (CASE WHEN length(id) > 512 THEN sha256(id) ELSE ''::bytea END))
 	DO UPDATE SET sum = excluded.sum, value = excluded.value`
+}
 
 func insertRecords(state string) string {
 	return `
 	INSERT INTO records (pod, name, life, revision, changed, size, state, record)
 	SELECT u.pod, u.name, u.life, u.revision, u.changed, u.size, ` + state + `, u.record
-	FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::int[], $7::text[], $8::bytea[])
-		AS u(pod, name, life, revision, changed, size, state, record)`
+	FROM ` + unnested(recordParameters...)
 }
 
 func updateRecords(state string) string {
 	return `
 	WITH done AS (
 		UPDATE records r SET life = u.life, revision = u.revision, changed = u.changed, size = u.size, state = ` + state + `, record = u.record
-		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::int[], $7::text[], $8::bytea[], $9::bigint[], $10::bigint[])
-			AS u(pod, name, life, revision, changed, size, state, record, was_life, was_revision)
+		FROM ` + unnested(both(recordParameters, wasParameters)...) + `
 		WHERE r.pod = u.pod AND r.name = u.name AND r.life = u.was_life AND r.revision = u.was_revision
 		RETURNING 1)
 	SELECT twinsrv_require((SELECT count(*) FROM done) = cardinality($1::text[]), '` + stateStale + `', 'a record is not as expected')`
@@ -61,9 +94,11 @@ func importRecords(state string) string {
 		size = excluded.size, state = excluded.state, record = excluded.record`
 }
 
-const insertChanges = `
+func insertChanges() string {
+	return `
 	INSERT INTO changes (position, pod, name, life, revision, event, at, type, change)
-	SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::boolean[], $7::timestamptz[], $8::text[], $9::bytea[])`
+	SELECT * FROM ` + unnested(changeParameters...)
+}
 
 func statements() map[string]string {
 	m := map[string]string{
@@ -79,37 +114,37 @@ func statements() map[string]string {
 		// Life 0 is a key that must be absent.
 		proveStatement: `
 	SELECT twinsrv_require(NOT EXISTS (
-		SELECT FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS u(pod, name, life, revision)
+		SELECT FROM ` + unnested(both(keyParameters, wasParameters)...) + `
 		LEFT JOIN records r ON r.pod = u.pod AND r.name = u.name
-		WHERE coalesce(r.life, 0) <> u.life OR coalesce(r.revision, 0) <> u.revision
+		WHERE coalesce(r.life, 0) <> u.was_life OR coalesce(r.revision, 0) <> u.was_revision
 	), '` + stateStale + `', 'a record is not as expected')`,
 
 		deleteStatement: `
 	WITH done AS (
 		DELETE FROM records r
-		USING unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS u(pod, name, life, revision)
-		WHERE r.pod = u.pod AND r.name = u.name AND r.life = u.life AND r.revision = u.revision
+		USING ` + unnested(both(keyParameters, wasParameters)...) + `
+		WHERE r.pod = u.pod AND r.name = u.name AND r.life = u.was_life AND r.revision = u.was_revision
 		RETURNING 1)
 	SELECT twinsrv_require((SELECT count(*) FROM done) = cardinality($1::text[]), '` + stateStale + `', 'a record is not as expected')`,
 
-		changeStatement: insertChanges,
-		importChangesStatement: insertChanges + `
+		changeStatement: insertChanges(),
+		importChangesStatement: insertChanges() + `
 	ON CONFLICT (position) DO UPDATE SET pod = excluded.pod, name = excluded.name, life = excluded.life, revision = excluded.revision,
 		event = excluded.event, at = excluded.at, type = excluded.type, change = excluded.change`,
 
 		clearRowsStatement: `
-	DELETE FROM entity_rows r USING unnest($1::text[], $2::text[]) AS u(pod, name)
+	DELETE FROM entity_rows r USING ` + unnested(keyParameters...) + `
 	WHERE r.pod = u.pod AND r.name = u.name`,
 		deleteRowsStatement: `
-	DELETE FROM entity_rows r USING unnest($1::text[], $2::text[], $3::text[], $4::bytea[]) AS u(kind, pod, name, id)
+	DELETE FROM entity_rows r USING ` + unnested(rowParameters[:4]...) + `
 	WHERE r.kind = u.kind AND r.pod = u.pod AND r.name = u.name AND substring(r.id, 1, 512) = substring(u.id, 1, 512) AND r.id = u.id`,
-		putRowsStatement: upsertRows,
+		putRowsStatement: upsertRows(),
 
 		readStatement: `
-	SELECT r.pod, r.name, r.life, r.revision FROM unnest($1::text[], $2::text[]) AS u(pod, name)
+	SELECT r.pod, r.name, r.life, r.revision FROM ` + unnested(keyParameters...) + `
 	JOIN records r ON r.pod = u.pod AND r.name = u.name`,
 		lastStatement: `
-	SELECT coalesce(max(revision), 0) FROM changes WHERE pod = $1 AND name = $2 AND life = $3`,
+	SELECT coalesce(max(revision), 0) FROM changes WHERE ` + ofEntity + ` AND life = $3`,
 
 		trimStatement: `
 	WITH seen AS (

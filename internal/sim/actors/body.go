@@ -1,0 +1,323 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twinsrv/twinsrv/actor"
+)
+
+// body is an instance of an actor.
+type body struct {
+	w       *world
+	life    *life // nil until a worker of a router has started
+	parent  *life
+	props   *props
+	number  int
+	started bool
+}
+
+// judge is a body that decides about its children.
+type judge struct{ *body }
+
+// urging is a message of TellSystem.
+type urging struct {
+	seq    int
+	resume *body
+}
+
+// actorProps are l's props as the runtime is given them.
+func (w *world) actorProps(l *life, p *props) actor.Props {
+	out := actor.Props{
+		Supervisor:     p.rule.strategy(),
+		IgnoreChildren: p.ignores,
+		Held:           p.held > 0,
+		OwnPoison:      p.ownPoison,
+		Mailbox:        actor.Mailbox{Capacity: p.capacity, Policy: p.policy},
+	}
+	if p.custom {
+		out.Mailbox = actor.Mailbox{New: func() actor.Queue { return &lanes{limit: p.capacity} }}
+	}
+	if p.claims {
+		out.OnAbsent = func(name string, m actor.Message) bool { return l.claim(name, m) }
+	}
+	out.New = func() actor.Actor { return w.instance(l, p) }
+	return out
+}
+
+var errNoInstance = errors.New("no instance")
+
+func (w *world) instance(l *life, p *props) actor.Actor {
+	b := &body{w: w, life: l, props: p}
+	if l.isRouter { // it is a worker, whose life is known when it starts
+		b.life, b.parent = nil, l
+	} else {
+		l.makes++
+		b.begin()
+		if l.makes <= p.failNew {
+			l.failing = errNoInstance
+			if l.makes%2 == 0 {
+				return nil
+			}
+			f := &failure{number: l.makes * 3, directive: actor.Resume}
+			l.failing = f
+			panic(f)
+		}
+	}
+	if p.verdict != nil {
+		return judge{b}
+	}
+	return b
+}
+
+// begin looks whether there may be an instance now.
+func (b *body) begin() {
+	l, w := b.life, b.w
+	l.enter("New")
+	defer l.leave()
+	l.instances++
+	b.number = l.instances
+	w.note("%v has instance %d", l, l.instances)
+	switch {
+	case l.ref.Stopped():
+		w.wrong("%v gets an instance though it stops", l)
+	case l.instances == 1 && l.state == fresh:
+	case l.state != restarting || !l.mayRestart:
+		w.wrong("%v gets instance %d though it is %v", l, l.instances, l.state)
+	case w.now().Before(l.notBefore):
+		w.wrong("%v restarts %v too early", l, l.notBefore.Sub(w.now()))
+	}
+	for _, c := range l.children() {
+		if l.instances > 1 && !c.over && c.number < l.restartAt {
+			w.wrong("%v gets instance %d before its child %v has ended", l, l.instances, c)
+		}
+	}
+	l.state, l.started, l.mayRestart, l.mayResume, l.escalated = fresh, false, false, false, false
+	l.body, l.stack, l.dies, l.delegating, l.promises = b, nil, time.Time{}, nil, nil
+	l.held = b.props.held > 0
+	l.front = append(append([]*parcel{}, l.stash...), l.front...)
+	l.stash = nil
+	for _, p := range l.front {
+		p.front = l
+	}
+}
+
+// PreStart does what the props say.
+func (b *body) PreStart(ctx *actor.Context) error {
+	if b.life == nil {
+		b.life = b.w.byRef[ctx.Self()]
+		if b.life == nil {
+			b.life = b.w.live(b.parent, b.props)
+			b.life.born(ctx.Self())
+		}
+		b.begin()
+	}
+	l := b.life
+	l.enter("PreStart")
+	defer l.leave()
+	if b.number <= b.props.failStart {
+		l.failing = &failure{directive: actor.Resume, number: b.number}
+		return l.failing
+	}
+	l.state, l.started, b.started = running, true, true
+	if b.props.held > 0 {
+		b.resumeAfter(b.props.held)
+	}
+	if h := b.props.hears; h > 0 && b.number == 1 && b.props.policy == actor.Unbounded && !b.props.custom {
+		l.hear(h == 1)
+	}
+	t := &turn{body: b, ctx: ctx}
+	for _, o := range b.props.begin {
+		t.perform(o)
+	}
+	return nil
+}
+
+func (b *body) resumeAfter(d time.Duration) {
+	b.w.sys.After(d, func() { b.life.urge(&urging{resume: b}) })
+}
+
+// urge sends a message of TellSystem.
+func (l *life) urge(u *urging) {
+	u.seq = l.w.tick()
+	l.ref.TellSystem(u)
+}
+
+// ReceiveSystem looks at the order, and resumes.
+func (b *body) ReceiveSystem(ctx *actor.Context, msg any) error {
+	l := b.life
+	l.enter("ReceiveSystem")
+	defer l.leave()
+	u := msg.(*urging)
+	b.w.note("%v is urged", l)
+	switch {
+	case l.body != b || (l.state != running && !l.ref.Stopped()):
+		b.w.wrong("%v is %v and gets a system message", l, l.state)
+	case u.seq < l.urged:
+		b.w.wrong("%v gets system messages out of order", l)
+	}
+	l.urged = u.seq
+	if u.resume == b {
+		ctx.Resume()
+		l.held = false
+	}
+	return nil
+}
+
+// Receive is the handler at the bottom.
+func (b *body) Receive(ctx *actor.Context, msg any) error { return b.handle(ctx, msg, 0) }
+
+// handle is each handler; level says which one.
+func (b *body) handle(ctx *actor.Context, msg any, level int) (err error) {
+	l := b.life
+	l.enter("Receive")
+	defer l.leave()
+	b.handles(level)
+	switch m := msg.(type) {
+	case actor.Terminated:
+		l.terminated(m)
+		return nil
+	case actor.DelegationEnded:
+		l.delegationEnded(m)
+		return nil
+	case actor.Event:
+		l.heard.event(m)
+		return nil
+	case actor.ZombieMsg:
+		l.heard.zombie(m)
+		return nil
+	case actor.PoisonPill:
+		if !b.props.ownPoison {
+			b.w.wrong("%v handles a PoisonPill", l)
+		}
+		return nil
+	}
+	p := parcelOf(msg)
+	if p == nil {
+		b.w.wrong("%v gets %T", l, msg)
+		return nil
+	}
+	return b.open(ctx, p)
+}
+
+// handles looks whether the instance may handle a user message with this
+// handler.
+func (b *body) handles(level int) {
+	l, top := b.life, 0
+	if n := len(l.stack); n > 0 {
+		top = l.stack[n-1]
+	}
+	switch {
+	case l.body != b:
+		b.w.wrong("an old instance of %v handles a message", l)
+	case l.state != running:
+		b.w.wrong("%v is %v and handles a message", l, l.state)
+	case l.ref.Stopped():
+		b.w.wrong("%v stops and handles a message", l)
+	case l.held:
+		b.w.wrong("%v is held and handles a message", l)
+	case level != top:
+		b.w.wrong("handler %d of %v handles a message, not %d", level, l, top)
+	}
+}
+
+// open handles a parcel.
+func (b *body) open(ctx *actor.Context, p *parcel) error {
+	l := b.life
+	b.w.note("%v handles %v", l, p)
+	b.arrives(p)
+	t := &turn{body: b, ctx: ctx, p: p}
+	for _, o := range p.letter.ops {
+		t.perform(o)
+		if t.exit != nil || t.forwarded || t.stashed {
+			break
+		}
+	}
+	return t.close()
+}
+
+// arrives looks whether p may be handled here and now.
+func (b *body) arrives(p *parcel) {
+	l, w := b.life, b.w
+	if !p.many && p.to != l && !l.delegateOf(p.to, 0) && !(p.to != nil && p.to.isRouter && l.parent == p.to) {
+		w.wrong("%v was sent to %v and came to %v", p, p.to, l)
+	}
+	if l.delegating != nil && !p.own && !p.letter.direct {
+		w.wrong("%v handles %v, though it delegates to %v", l, p, l.delegating)
+	}
+	if t := p.timing; t != nil && p.fresh {
+		t.delivered(l)
+	}
+	if seq, ok := l.pills[p.from]; ok && p.fresh && p.to == l && p.seq > seq && !p.moved && !l.props.ownPoison && !l.props.custom && p.timing == nil {
+		w.wrong("%v was sent to %v after a PoisonPill and is handled", p, l)
+	}
+	if !p.many {
+		l.untaken(p)
+		if p.fresh {
+			w.order(p, l, "handled")
+		}
+		l.fromFront(p)
+	}
+	p.fresh = false
+}
+
+// delegateOf says that what was sent to r may come to l by delegation.
+func (l *life) delegateOf(r *life, depth int) bool {
+	if r == nil || depth > 20 {
+		return false
+	}
+	for d := range r.delegates {
+		if d == l || l.delegateOf(d, depth+1) {
+			return true
+		}
+		if d.isRouter && l.parent == d {
+			return true
+		}
+	}
+	return false
+}
+
+// fromFront looks whether what was put back in front comes first, in order.
+func (l *life) fromFront(p *parcel) {
+	plain := len(l.delegates) == 0
+	switch {
+	case p.front == l && len(l.front) > 0 && l.front[0] == p:
+		l.front = l.front[1:]
+		p.front = nil
+		return
+	case p.front == l && plain:
+		l.w.wrong("%v comes to %v out of the order in which it was put back", p, l)
+	case p.front == nil && len(l.front) > 0 && plain:
+		l.w.wrong("%v comes to %v ahead of what was put back in front", p, l)
+	case p.front != nil && p.front != l && len(p.front.delegates) == 0:
+		l.w.wrong("%v comes to %v, though %v has it", p, l, p.front)
+	}
+	p.leaveFront()
+}
+
+// PostStop notes the end.
+func (b *body) PostStop(ctx *actor.Context) {
+	l, w := b.life, b.w
+	l.enter("PostStop")
+	defer l.leave()
+	w.note("%v: PostStop, %v %v", l, ctx.StopCause(), ctx.IsException())
+	if l.posted || !b.started || l.body != b {
+		w.wrong("%v: PostStop of an instance that has not started, or a second one", l)
+	}
+	l.posted, l.cause, l.reason = true, ctx.StopCause(), ctx.IsException()
+	if ctx.Stopping() != w.halted {
+		w.wrong("%v is told that the system stops: %v", l, ctx.Stopping())
+	}
+	if pe := ctx.ParentException(); pe != nil && l.cause != actor.CauseParent {
+		w.wrong("%v ends for %v and has a parent's exception: %v", l, l.cause, pe)
+	}
+	for _, c := range l.children() {
+		if !c.over {
+			w.wrong("PostStop of %v before the end of its child %v", l, c)
+		}
+	}
+	if b.props.badEnd {
+		panic(fmt.Sprintf("PostStop of %v", l))
+	}
+}

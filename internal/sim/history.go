@@ -1,0 +1,231 @@
+package sim
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/persist"
+)
+
+// outcome is what the one who sent a message knows of it.
+type outcome int
+
+const (
+	maybe   outcome = iota // nothing: it was done, or not, or will be
+	done                   // it was done
+	refused                // nothing was done
+)
+
+// op is one operation on an entity with a log, and what came of it.
+type op struct {
+	step
+	process   int  // the one in which it was sent
+	call, ret int  // events; ret 0: no answer
+	ended     bool // its promise is settled
+	outcome   outcome
+	err       error
+
+	cond     *entity.ETag // it is done at that revision alone
+	exists   bool         // what an answer has seen
+	life     uint64       // 0: not told
+	revision uint64       // 0: not told
+	log      []string
+	hasLog   bool
+	created  bool
+}
+
+func (o *op) key() persist.Key { return persist.Key{Pod: o.pod, Name: o.name} }
+
+// adds reports whether the operation, if done, puts its id into the log.
+func (o *op) adds() bool {
+	switch o.op {
+	case "add", "note", "tell", "later", "pipe", "block":
+		return true
+	}
+	return false
+}
+
+func (o *op) deletes() bool { return o.op == "delete" || o.op == "discard" }
+
+// settle classifies an answer.
+func (o *op) settle(v any, err error) {
+	o.err = err
+	switch {
+	case err == nil:
+		o.outcome, o.exists = done, true
+		o.tells(v)
+	case errors.Is(err, persist.ErrUnknown), errors.Is(err, actor.ErrTimeout):
+		o.outcome = maybe
+	default:
+		o.outcome = refused
+		var no *entity.RejectedError
+		if errors.As(err, &no) && o.op == "reject" {
+			o.log, o.hasLog = strings.Fields(no.Reason), true
+		}
+	}
+}
+
+func (o *op) tells(v any) {
+	switch v := v.(type) {
+	case entity.Ack:
+		o.life, o.revision, o.created = v.Life, v.Revision, v.Created
+	case seen:
+		o.life, o.log, o.hasLog = v.Life, v.Log, true
+	}
+}
+
+// state is that of an entity with a log, in the model. A life of 0 is one that
+// nobody has been told.
+type state struct {
+	exists   bool
+	life     uint64
+	revision uint64
+	log      string
+}
+
+// after returns the states that an operation may leave, given its outcome; none
+// if its answer does not fit.
+func (s state) after(o *op) []any {
+	next, possible := s.done(o)
+	switch o.outcome {
+	case refused:
+		if s.refuses(o) {
+			return []any{s}
+		}
+		return nil
+	case maybe:
+		if possible && next != s {
+			return []any{s, next}
+		}
+		return []any{s}
+	}
+	if !possible {
+		return nil
+	}
+	if fixed, fits := next.fits(o); fits {
+		return []any{fixed}
+	}
+	return nil
+}
+
+// refuses reports whether the operation may have been refused here.
+func (s state) refuses(o *op) bool {
+	switch {
+	case errors.Is(o.err, entity.ErrStale):
+		return o.cond != nil && (s.life == 0 || !s.at(*o.cond))
+	case errors.Is(o.err, entity.ErrNotFound):
+		return !s.exists
+	case o.hasLog:
+		return s.log == strings.Join(o.log, " ")
+	}
+	return true
+}
+
+func (s state) at(tag entity.ETag) bool {
+	return s.exists && s.revision == tag.Revision && (s.life == tag.Life || s.life == 0)
+}
+
+// done is the state behind an operation that was done.
+func (s state) done(o *op) (next state, possible bool) {
+	if o.cond != nil && !s.at(*o.cond) {
+		return s, false
+	}
+	switch {
+	case o.kind == get:
+		return s, s.exists == o.exists
+	case o.deletes():
+		if !s.exists {
+			return s, false
+		}
+		return state{}, true
+	case o.op == "look", o.op == "rebuild":
+		return s, s.exists
+	case o.op == "touch":
+		if !s.exists && o.pod != books { // an event-sourced one is created by its first event
+			return state{exists: true, revision: 1}, true
+		}
+		return s, true
+	case !o.adds():
+		return s, true
+	}
+	next = state{exists: true, life: s.life, revision: s.revision + 1, log: o.id}
+	if s.log != "" {
+		next.log = s.log + " " + o.id
+	}
+	return next, true
+}
+
+// fits compares what an answer has told with the state, and fills in the life.
+func (s state) fits(o *op) (state, bool) {
+	if !o.exists || o.deletes() {
+		return s, true
+	}
+	if o.life != 0 && s.life != 0 && o.life != s.life || o.revision != 0 && o.revision != s.revision {
+		return s, false
+	}
+	if o.hasLog && strings.Join(o.log, " ") != s.log {
+		return s, false
+	}
+	if o.life != 0 {
+		s.life = o.life
+	}
+	return s, true
+}
+
+// model is what an entity with a log is to whoever uses it.
+func model() porcupine.Model {
+	m := porcupine.NondeterministicModel{
+		Init:  func() []any { return []any{state{}} },
+		Step:  func(s, in, _ any) []any { return s.(state).after(in.(*op)) },
+		Equal: func(a, b any) bool { return a == b },
+	}
+	return m.ToModel()
+}
+
+// patience bounds the search for an order that explains a history.
+const patience = 5 * time.Second
+
+// linearizable reports whether there is an order of an entity's operations that
+// explains every answer. Operations without a certain outcome may take effect
+// until the end.
+func linearizable(history []*op) porcupine.CheckResult {
+	end := int64(1)
+	for _, o := range history {
+		end = max(end, int64(max(o.call, o.ret))+1)
+	}
+	witness := witnesses(history)
+	deleted := slices.ContainsFunc(history, func(o *op) bool { return o.deletes() && o.outcome != refused })
+	var ops []porcupine.Operation
+	for i, o := range history {
+		ret := int64(o.ret)
+		if o.outcome == maybe {
+			ret = end
+			if at, seen := witness[o.id]; seen && o.adds() {
+				ret = int64(at)
+			} else if o.adds() && !deleted {
+				continue // nobody has ever seen it
+			}
+		}
+		ops = append(ops, porcupine.Operation{ClientId: i, Input: o, Call: int64(o.call), Return: ret})
+	}
+	return porcupine.CheckOperationsTimeout(model(), ops, patience)
+}
+
+// witnesses returns, for each id, the first event by which somebody had seen it.
+func witnesses(history []*op) map[string]int {
+	first := map[string]int{}
+	for _, o := range history {
+		for _, id := range o.log {
+			if at, seen := first[id]; o.ret > 0 && (!seen || o.ret < at) {
+				first[id] = o.ret
+			}
+		}
+	}
+	return first
+}

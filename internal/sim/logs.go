@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twinsrv/twinsrv/entity"
+)
+
+// The pods of the simulation. Entities of the first four keep a log of the
+// messages that they accepted; their histories are checked for linearizability,
+// those of beats between two crashes.
+const (
+	things = "things" // synchronous
+	books  = "books"  // event-sourced
+	frail  = "frail"  // synchronous, and their records get damaged
+	beats  = "beats"  // asynchronous
+)
+
+// flushed is the interval of asynchronous pods.
+const flushed = 40 * time.Millisecond
+
+// journalled is a state that tells which messages made it.
+type journalled struct {
+	Log []string `json:"log"`
+}
+
+// seen is what an answer tells of the state that it was computed on, with the
+// answer's own change.
+type seen struct {
+	Log  []string
+	Life uint64 // 0: the store has not named it
+}
+
+// The messages of entities with a log. Each has an ID that goes into the log.
+type (
+	add    struct{ ID string }     // answers with what it has seen
+	note   struct{ ID string }     // is acknowledged
+	touch  struct{ ID string }     // changes nothing
+	reject struct{ ID string }     // changes the state, and then says no
+	fail   struct{ ID string }     // changes it, sends, and then fails
+	crash  struct{ ID string }     // changes it, and then panics
+	look   struct{}                // is a query
+	tell   struct{ ID, To string } // sends a note on
+	later  struct{ ID string }     // has itself sent something in a while
+	pipe   struct{ ID, To string } // asks another one aside
+	block  struct{ ID string }     // takes long
+	due    struct {                // comes later
+		ID   string
+		Life uint64 // of the entity that sent it
+	}
+	piped struct {
+		ID    string
+		Life  uint64
+		Empty bool // it saw nothing
+	}
+	noted struct{ ID string } // an event
+)
+
+// with appends to a log that belongs to somebody else.
+func with(log []string, id string) []string { return append(slices.Clone(log), id) }
+
+// reply is what handlers answer with.
+func reply(c *entity.Context, log []string) seen { return seen{slices.Clone(log), c.Life()} }
+
+// refusal is the rejection of a message, which tells what it was judged on.
+func refusal(log []string) error { return entity.Rejectf("%s", strings.Join(log, " ")) }
+
+// errOnPurpose is what failing handlers return.
+var errOnPurpose = errors.New("on purpose")
+
+// logged makes handlers of a pod whose state changes by put.
+func logged[S any](w *process, pod string, log func(*S) []string, put func(*entity.Context, *S, string)) entity.Handlers[S] {
+	on := func(c *entity.Context, s *S, id string) { put(c, s, id) }
+	return entity.Handlers[S]{
+		"add": entity.Reply(func(c *entity.Context, s *S, m add) (seen, error) {
+			r := reply(c, with(log(s), m.ID))
+			on(c, s, m.ID)
+			return r, nil
+		}),
+		"note":  entity.On(func(c *entity.Context, s *S, m note) error { on(c, s, m.ID); return nil }),
+		"touch": entity.On(func(*entity.Context, *S, touch) error { return nil }),
+		"reject": entity.On(func(c *entity.Context, s *S, m reject) error {
+			before := slices.Clone(log(s))
+			on(c, s, m.ID)
+			c.Send(pod, c.Name(), note{m.ID + "-sent"})
+			return refusal(before)
+		}),
+		"fail": entity.On(func(c *entity.Context, s *S, m fail) error {
+			on(c, s, m.ID)
+			c.Send(pod, c.Name(), note{m.ID + "-sent"})
+			c.SendAfter(time.Millisecond, pod, c.Name(), note{m.ID + "-sent"})
+			return errOnPurpose
+		}),
+		"crash": entity.On(func(c *entity.Context, s *S, m crash) error { on(c, s, m.ID); panic("on purpose") }),
+		"look":  entity.Query(func(c *entity.Context, s *S, _ look) (seen, error) { return reply(c, log(s)), nil }),
+		"tell": entity.On(func(c *entity.Context, s *S, m tell) error {
+			on(c, s, m.ID)
+			c.Send(pod, m.To, note{m.ID + "-told"})
+			return nil
+		}),
+		"later": entity.On(func(c *entity.Context, s *S, m later) error {
+			on(c, s, m.ID)
+			c.SendAfter(time.Duration(w.sys.Uint64()%20_000)*time.Microsecond, pod, c.Name(), due{m.ID + "-due", c.Life()})
+			return nil
+		}),
+		"due": entity.On(func(c *entity.Context, s *S, m due) error {
+			w.sameLife(c, m.ID, m.Life)
+			on(c, s, m.ID)
+			return nil
+		}),
+		"pipe": entity.On(func(c *entity.Context, s *S, m pipe) error {
+			on(c, s, m.ID)
+			life := c.Life()
+			c.PipeTo(func(ctx context.Context) (any, error) {
+				_ = w.sys.Sleep(ctx, time.Duration(w.sys.Uint64()%5_000)*time.Microsecond)
+				ctx, cancel := w.sys.WithTimeout(ctx, time.Second)
+				defer cancel()
+				_, err := entity.Ask[seen](ctx, w.ref(pod, m.To), look{})
+				return piped{m.ID + "-piped", life, err != nil}, nil
+			})
+			return nil
+		}),
+		"piped": entity.On(func(c *entity.Context, s *S, m piped) error {
+			w.sameLife(c, m.ID, m.Life)
+			on(c, s, m.ID)
+			return nil
+		}),
+		"block": entity.On(func(c *entity.Context, s *S, m block) error {
+			_ = w.sys.Sleep(context.Background(), 30*time.Millisecond)
+			on(c, s, m.ID)
+			return nil
+		}),
+	}
+}
+
+// sameLife notes a message of an earlier life that reached a later one. A life
+// is 0 in the turn that makes it.
+func (w *process) sameLife(c *entity.Context, id string, life uint64) {
+	if life != 0 && c.Life() != 0 && life != c.Life() {
+		w.wrong("G6: %s/%s got %s of life %d in life %d", c.Pod(), c.Name(), id, life, c.Life())
+	}
+}
+
+// initial may take a while, or fail.
+func (w *process) initial(ctx context.Context, name string) error {
+	if w.rng.IntN(4) == 0 {
+		_ = w.sys.Sleep(ctx, time.Duration(w.rng.IntN(4))*time.Millisecond)
+	}
+	if w.unruly && w.rng.IntN(8) == 0 {
+		return fmt.Errorf("Init of %s: %w", name, errOnPurpose)
+	}
+	return nil
+}
+
+// logs is a pod of entities with a log, whose state is the log itself.
+func (w *process) logs(pod string, durability entity.Durability) entity.Type[journalled] {
+	return entity.Type[journalled]{
+		Name: pod, Durability: durability,
+		Init: func(ctx context.Context, name string) (journalled, error) { return journalled{}, w.initial(ctx, name) },
+		Handlers: logged(w, pod, func(s *journalled) []string { return s.Log },
+			func(_ *entity.Context, s *journalled, id string) { s.Log = append(s.Log, id) }),
+	}
+}
+
+// sourcedLogs is one whose truth is its events.
+func (w *process) sourcedLogs(pod string) entity.Sourced[journalled] {
+	return entity.Sourced[journalled]{
+		Name: pod, SnapshotEvery: 3,
+		Commands: logged(w, pod, func(s *journalled) []string { return s.Log },
+			func(c *entity.Context, _ *journalled, id string) { c.Raise(noted{id}) }),
+		Events: entity.Events[journalled]{
+			"noted": entity.Apply(func(s *journalled, e noted) { s.Log = append(s.Log, e.ID) }),
+		},
+	}
+}

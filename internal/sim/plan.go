@@ -1,0 +1,191 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// kind is what a step does.
+type kind string
+
+const (
+	send    kind = "send"    // a message, without waiting
+	ask     kind = "ask"     // a message, waiting with a deadline
+	get     kind = "get"     // read an entity's acknowledged state
+	list    kind = "list"    // read a pod's
+	goOn    kind = "go on"   // let virtual time pass
+	steps   kind = "steps"   // let so many things happen
+	die     kind = "die"     // the process crashes, and is started again
+	restart kind = "restart" // it ends in good order, and is started again
+	faulty  kind = "faulty"  // commits that come have a fate
+	leave   kind = "leave"   // the disk is away for a while
+	crawl   kind = "crawl"   // syncs take long
+	halt    kind = "halt"    // an entity's actor is stopped
+	damage  kind = "damage"  // an entity's record becomes unreadable
+)
+
+// step is one step of a plan. What it does not need is zero.
+type step struct {
+	at   int // its place in the plan
+	kind kind
+	pod  string
+	name string
+	op   string // the message's name
+	id   string
+	to   string // another entity's name, or pod/name
+	n    int
+	d    time.Duration
+	who  int  // the sender: messages of one come in order
+	tag  bool // only at the last revision that was seen
+}
+
+func (s step) String() string {
+	text := string(s.kind)
+	for _, part := range []string{s.op, s.id, s.to} {
+		if part != "" {
+			text += " " + part
+		}
+	}
+	if s.pod != "" {
+		text += fmt.Sprintf(" [%s/%s]", s.pod, s.name)
+	}
+	if s.n != 0 {
+		text += fmt.Sprintf(" %d", s.n)
+	}
+	if s.d != 0 {
+		text += " " + s.d.String()
+	}
+	if s.tag {
+		text += " if unchanged"
+	}
+	return text
+}
+
+// settings are what holds for a whole run.
+type settings struct {
+	names     int // entities in a pod
+	idle      time.Duration
+	active    int
+	mailbox   int
+	keep      uint64
+	errRate   int
+	slow      time.Duration
+	healing   bool
+	unruly    bool // Init fails at times
+	eager     bool
+	throws    bool // it ends by a crash, not in good order
+	shortness time.Duration
+}
+
+// plan is what a seed decides before the run begins.
+type plan struct {
+	settings
+	steps []step
+}
+
+// senders is how many there are whose messages come in order.
+const senders = 3
+
+func newPlan(seed uint64) plan {
+	rng := rand.New(rand.NewPCG(seed, 0x706c616e))
+	p := plan{settings: settings{
+		names:   1 + rng.IntN(4),
+		idle:    choose(rng, -1, 10*time.Millisecond, 50*time.Millisecond, time.Second),
+		active:  choose(rng, -1, 2, 5),
+		mailbox: choose(rng, 0, 0, 0, 2, 6),
+		keep:    choose[uint64](rng, 0, 0, 30),
+		errRate: choose(rng, 0, 0, 10, 60),
+		slow:    choose(rng, 0, 2*time.Millisecond, 10*time.Millisecond),
+		healing: rng.IntN(3) == 0,
+		unruly:  rng.IntN(3) == 0,
+		eager:   rng.IntN(4) == 0,
+		throws:  rng.IntN(2) == 0,
+	}}
+	n := 20 + rng.IntN(70)
+	burst := 0
+	var last step
+	for i := range n {
+		s := p.step(rng)
+		if burst > 0 { // many to the same, at once
+			burst--
+			s = p.message(rng)
+			s.kind, s.pod, s.name = send, last.pod, last.name
+		} else if s.kind == send && rng.IntN(12) == 0 {
+			burst = 3 + rng.IntN(12)
+		}
+		s.at, s.id = i, fmt.Sprintf("%c%d", 'a'+rune(s.who), i)
+		if s.kind == send {
+			last = s
+		}
+		p.steps = append(p.steps, s)
+	}
+	return p
+}
+
+func choose[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
+
+func (p *plan) step(rng *rand.Rand) step {
+	switch r := rng.IntN(100); {
+	case r < 50:
+		return p.message(rng)
+	case r < 58:
+		return p.banking(rng)
+	case r < 66:
+		return step{kind: get, pod: p.anyPod(rng), name: p.anyName(rng)}
+	case r < 68:
+		return step{kind: list, pod: p.anyPod(rng)}
+	case r < 78:
+		return step{kind: goOn, d: time.Duration(rng.IntN(30_000)) * time.Microsecond}
+	case r < 85:
+		return step{kind: steps, n: 1 + rng.IntN(60)}
+	case r < 88:
+		return step{kind: die, n: rng.IntN(40)}
+	case r < 90:
+		return step{kind: restart, d: choose(rng, time.Minute, 5*time.Millisecond)}
+	case r < 94:
+		return step{kind: faulty, n: 1 + rng.IntN(int(fates)-1)}
+	case r < 95:
+		return step{kind: leave, d: time.Duration(rng.IntN(300)) * time.Millisecond}
+	case r < 96:
+		return step{kind: crawl, d: time.Duration(rng.IntN(200)) * time.Millisecond}
+	case r < 98:
+		return step{kind: halt, pod: p.anyPod(rng), name: p.anyName(rng), n: rng.IntN(3)}
+	default:
+		return step{kind: damage, pod: frail, name: p.anyName(rng)}
+	}
+}
+
+func (p *plan) anyPod(rng *rand.Rand) string { return choose(rng, things, things, books, frail, beats) }
+
+func (p *plan) anyName(rng *rand.Rand) string { return fmt.Sprintf("e%d", rng.IntN(p.names)) }
+
+// message is one to an entity with a log.
+func (p *plan) message(rng *rand.Rand) step {
+	s := step{
+		kind: send, pod: p.anyPod(rng), name: p.anyName(rng), who: rng.IntN(senders), tag: rng.IntN(12) == 0,
+		op: choose(rng, "add", "add", "add", "add", "note", "note", "touch", "reject", "fail", "crash", "look",
+			"tell", "later", "pipe", "block", "delete", "delete", "passivate", "rebuild"),
+	}
+	if rng.IntN(6) == 0 {
+		s.kind, s.d = ask, choose(rng, 3*time.Millisecond, 50*time.Millisecond, 10*time.Second)
+	}
+	if s.op == "tell" || s.op == "pipe" {
+		s.to = p.anyName(rng)
+	}
+	if s.op == "delete" && rng.IntN(4) == 0 {
+		s.op = "discard"
+	}
+	return s
+}
+
+// banking is a message to an account; some are repetitions.
+func (p *plan) banking(rng *rand.Rand) step {
+	pod := func() string { return choose(rng, accounts, purses, tills) }
+	s := step{
+		kind: send, pod: pod(), name: p.anyName(rng), who: rng.IntN(senders), n: 1 + rng.IntN(60),
+		op: choose(rng, "transfer", "transfer", "transfer", "transfer", "repeat", "repeat", "overdraw", "passivate"),
+	}
+	s.to = pod() + "/" + p.anyName(rng)
+	return s
+}

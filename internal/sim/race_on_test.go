@@ -1,0 +1,7 @@
+//go:build race
+
+package sim_test
+
+// raceDivisor is how much less is done under the race detector, which makes it
+// so much slower.
+const raceDivisor = 10
