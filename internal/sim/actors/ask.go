@@ -18,6 +18,7 @@ type asking struct {
 	limit   time.Duration
 	cancel  bool // its context is cancelled at times
 	service bool
+	calls   bool // the answer comes by a call, ahead of the dead letter
 
 	// What others did. The first of them ends the ask.
 	answered bool
@@ -50,7 +51,7 @@ func (w *world) reply(p *parcel) *reply {
 
 // done notes when the ask was answered first.
 func (a *asking) done(now time.Time) {
-	if !a.answered {
+	if !a.answered && !a.ended {
 		a.answered, a.at = true, now
 	}
 }
@@ -118,6 +119,7 @@ func (w *world) promising(l *life, s step) {
 	}
 	s.d = time.Hour
 	a := w.newAsk(l, s, "promise")
+	a.calls = true
 	cell := w.sys.OnReply(func(v any, err error) { a.end(v, err) })
 	m := actor.Message{Payload: a.p.payload(), Reply: cell}
 	var err error
@@ -211,7 +213,7 @@ func (a *asking) may(err error) bool {
 	switch {
 	case errors.Is(err, actor.ErrMailboxFull):
 		// It may have waited for room until its end, too.
-		if !a.refused && !a.dead {
+		if !a.refused && !a.dead && !a.calls {
 			a.refused = true
 			a.p.end("refused", a.p.to)
 		}
@@ -232,11 +234,11 @@ func (a *asking) may(err error) bool {
 	case errors.Is(err, context.Canceled), errors.Is(err, patterns.ErrCancelled):
 		return a.cancel
 	case errors.Is(err, actor.ErrNotFound):
-		return a.dead
+		return a.dead || a.calls || a.p.many
 	case errors.Is(err, actor.ErrStopped):
-		return a.dead || (a.service && a.w.shut)
+		return a.dead || a.service && a.w.shut || a.calls
 	}
-	return a.dead
+	return a.dead || a.calls
 }
 
 // askPill asks with a PoisonPill: it is answered when that is reached.

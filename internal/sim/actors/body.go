@@ -228,7 +228,11 @@ func (b *body) open(ctx *actor.Context, p *parcel) error {
 	b.w.note("%v handles %v", l, p)
 	b.arrives(p)
 	t := &turn{body: b, ctx: ctx, p: p}
+	p.opened++
 	for _, o := range p.letter.ops {
+		if p.opened > 4 && (o.kind == opForward || o.kind == opStash || o.kind == opUnstash) {
+			continue // or it would go round for ever
+		}
 		t.perform(o)
 		if t.exit != nil || t.forwarded || t.stashed {
 			break
@@ -246,7 +250,7 @@ func (b *body) arrives(p *parcel) {
 	if l.delegating != nil && !p.own && !p.letter.direct {
 		w.wrong("%v handles %v, though it delegates to %v", l, p, l.delegating)
 	}
-	if t := p.timing; t != nil && p.fresh {
+	if t := p.timing; t != nil && p.fresh && !p.moved {
 		t.delivered(l)
 	}
 	if seq, ok := l.pills[p.from]; ok && p.fresh && p.to == l && p.seq > seq && !p.moved && !l.props.ownPoison && !l.props.custom && p.timing == nil {
@@ -259,7 +263,7 @@ func (b *body) arrives(p *parcel) {
 		}
 		l.fromFront(p)
 	}
-	p.fresh = false
+	p.fresh = p.timing != nil && p.timing.every
 }
 
 // delegateOf says that what was sent to r may come to l by delegation.

@@ -79,6 +79,10 @@ func (l *life) fails(e actor.Event) {
 	switch d {
 	case actor.Resume:
 		l.mayResume = true
+		if l.isRouter { // which says nothing of it
+			l.state = running
+			l.releases()
+		}
 	case actor.Stop:
 		l.stops(delay)
 	case actor.Escalate:
@@ -158,6 +162,14 @@ func (l *life) spend(delay time.Duration) {
 func (l *life) restarts(wait time.Duration) {
 	l.state = restarting
 	l.mayRestart, l.notBefore = true, l.w.now().Add(wait)
+	if l.started {
+		return // PreRestart comes
+	}
+	for _, c := range l.children() {
+		if !c.over {
+			l.cares(c).unsure = true
+		}
+	}
 }
 
 // PreRestart is called on the failed instance.
@@ -307,13 +319,13 @@ func (l *life) mayEnd(c actor.StopCause) bool {
 	case actor.CauseSelf:
 		return l.quits
 	case actor.CausePoison:
-		return len(l.pills) > 0
+		return len(l.pills) > 0 || l.parent != nil && l.parent.isRouter // by Resize
 	case actor.CauseFailure:
 		return l.mustStop || l.mayStop || l.quits && l.failing != nil || l.escalated || l.isRouter
 	case actor.CauseDieIn:
 		return !l.dies.IsZero() && !l.w.now().Before(l.dies)
 	case actor.CauseParent:
-		return l.parent != nil && (l.parent.ref.Stopped() || l.parent.restartAt > 0)
+		return l.parent != nil && (l.parent.ref.Stopped() || l.parent.restartAt > 0 || l.parent.isRouter)
 	}
 	return l.w.halted
 }

@@ -130,6 +130,7 @@ func (w *world) atRest() {
 			continue
 		}
 		switch {
+		case l.state == restarting && w.now().Before(l.notBefore):
 		case l.state != running:
 			w.wrong("%v is %v for ever", l, l.state)
 		case l.busy:
@@ -158,7 +159,7 @@ func (w *world) atRest() {
 		x.settled()
 	}
 	for _, a := range w.asks {
-		if !a.ended && !a.service && w.now().Sub(a.began) > a.limit {
+		if !a.ended && !a.service && !a.calls && w.now().Sub(a.began) > a.limit {
 			w.wrong("%v of %v has not ended", a.p, a.p.to)
 		}
 	}
@@ -186,7 +187,7 @@ func (w *world) afterwards() {
 		}
 	}
 	for _, a := range w.asks {
-		if !a.ended && !(a.limit == time.Hour && !a.answered) {
+		if !a.ended && !(a.calls && !a.answered) {
 			w.wrong("%v of %v never ended", a.p, a.p.to)
 		}
 	}

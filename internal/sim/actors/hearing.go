@@ -39,6 +39,7 @@ func (l *life) hear(events bool) {
 		l.heard.events.begin(len(w.events))
 	} else {
 		w.sys.DeadLetters().SubscribeRef(l.ref)
+		w.overheard = true
 		l.heard.zombies.begin(len(w.zombies))
 	}
 }
@@ -72,6 +73,7 @@ func (w *world) subscribing(l *life, s step) {
 			w.wrong("%T to %s: %v", msg, path, err)
 		case s.kind == subscribe:
 			sub.begin(list())
+			w.overheard = true
 		default:
 			sub.on, sub.to = false, list()
 		}

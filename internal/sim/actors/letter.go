@@ -128,7 +128,7 @@ func (g *generator) failure() *failure {
 }
 
 func (g *generator) op(deep int) op {
-	o := op{slot: g.slot(), d: 1 + ms(g.rng, 25), n: g.rng.IntN(100)}
+	o := op{slot: g.slot(), d: time.Millisecond + ms(g.rng, 25), n: g.rng.IntN(100)}
 	switch r := g.rng.IntN(100); {
 	case r < 18 && deep > 0:
 		o.kind, o.letter = opTell, g.letter(deep-1)
@@ -176,7 +176,7 @@ func (g *generator) child() *props {
 
 // opening is what a PreStart does.
 func (g *generator) opening() op {
-	o := op{slot: g.slot(), d: 1 + ms(g.rng, 25), letter: &letter{}}
+	o := op{slot: g.slot(), d: time.Millisecond + ms(g.rng, 25), letter: &letter{}}
 	switch g.rng.IntN(6) {
 	case 0:
 		o.kind = opWatch

@@ -198,7 +198,7 @@ func (l *life) lost(p *parcel, z actor.ZombieMsg) {
 
 // poisoned looks, when a PoisonPill has ended l, at what it left.
 func (l *life) poisoned() {
-	if len(l.pills) == 0 {
+	if len(l.pills) == 0 && (l.parent == nil || !l.parent.isRouter) {
 		l.w.wrong("%v ended by a PoisonPill that nobody sent", l)
 	}
 	if len(l.pills) > 1 || l.props.custom {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/actor/router"
 )
 
 // parcel is one message on its way. It ends once: handled, refused, a dead
@@ -26,6 +27,7 @@ type parcel struct {
 	fresh  bool  // not handled yet since it was sent
 	moved  bool  // forwarded, so who has it is not only to
 	front  *life // whose stash, or front of the mailbox, it is in
+	opened int   // how often it was handled
 	ends   int
 	last   string
 	endAt  map[*life]bool
@@ -48,6 +50,8 @@ func parcelOf(payload any) *parcel {
 		return m
 	case direct:
 		return m.parcel
+	case router.ToAll:
+		return parcelOf(m.Message)
 	case actor.PipeFailed:
 		if p, ok := errors.AsType[*piping](m.Err); ok {
 			return p.parcel
@@ -65,6 +69,7 @@ func (p *piping) Error() string { return "piped: " + p.parcel.String() }
 // parcel makes one that is about to be sent.
 func (w *world) parcel(l *letter, from string, sender, to *life) *parcel {
 	p := &parcel{w: w, id: len(w.parcels), letter: l, from: from, sender: sender, to: to, seq: w.tick(), fresh: true}
+	p.many = to != nil && to.workers
 	w.parcels = append(w.parcels, p)
 	return p
 }
@@ -180,7 +185,7 @@ func (w *world) onDead(z actor.ZombieMsg) {
 		w.note("dead letter to %s: %T", z.To, z.Message.Payload)
 		return
 	}
-	if t := p.timing; t != nil && !t.valid() {
+	if t := p.timing; t != nil && p.fresh && !p.moved && !t.valid() {
 		w.wrong("%v of a timer that is over is a dead letter", p)
 	}
 	l := p.to
@@ -190,6 +195,9 @@ func (w *world) onDead(z actor.ZombieMsg) {
 	if p.ask != nil {
 		p.ask.dead = true
 		p.ask.done(w.now())
+	}
+	if p.many {
+		l = w.at[z.To]
 	}
 	p.end("a dead letter", l)
 }

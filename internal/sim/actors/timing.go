@@ -23,6 +23,9 @@ type timing struct {
 
 func (t *turn) schedule(o op, to *life) {
 	l, w := t.body.life, t.body.w
+	if o.kind == opEvery {
+		o.d *= 4
+	}
 	if to == nil || o.n%3 == 0 {
 		to = l
 	}
@@ -57,9 +60,6 @@ func (x *timing) delivered(at *life) {
 		w.wrong("%v of a timer of %v that is over comes to %v", x.p, x.owner, at)
 	case age < time.Duration(x.count)*x.d:
 		w.wrong("%v of a timer comes for the %dth time after %v of %v", x.p, x.count, age, x.d)
-	}
-	if x.every {
-		x.p.fresh = true
 	}
 }
 

@@ -240,6 +240,7 @@ func (t *turn) forward(to *life) {
 	was := *p
 	p.to, p.from, p.seq, p.fresh, p.moved = to, l.key(), w.tick(), true, true
 	p.own = false
+	p.many = to.workers
 	w.note("%v forwards %v to %v", l, p, to)
 	var err error
 	switch p.id % 3 {

@@ -147,7 +147,7 @@ func (l *life) informed() {
 
 func (t *turn) delegate(to *life) {
 	l := t.body.life
-	if to == nil || to == l {
+	if to == nil || to == l || to.workers {
 		return
 	}
 	for _, x := range l.w.lives { // delegation in a circle would go on for ever

@@ -22,16 +22,17 @@ type Result struct {
 
 // world is one run. All of it happens on one goroutine.
 type world struct {
-	exec     *actortest.Seeded
-	sys      *actor.System
-	service  *patterns.CompletionService
-	log      io.Writer
-	digest   uint64
-	wrongs   []string
-	userOver bool // /user has stopped
-	over     bool // the system has stopped; nothing may happen any more
-	halted   bool // it was told to
-	shut     bool // the completion service is
+	exec      *actortest.Seeded
+	sys       *actor.System
+	service   *patterns.CompletionService
+	log       io.Writer
+	digest    uint64
+	wrongs    []string
+	userOver  bool // /user has stopped
+	over      bool // the system has stopped; nothing may happen any more
+	halted    bool // it was told to
+	shut      bool // the completion service is
+	overheard bool // actors hear of dead letters; theirs about such are only counted
 
 	lives   []*life // in the order in which they came
 	byRef   map[*actor.Ref]*life
