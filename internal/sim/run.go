@@ -149,12 +149,12 @@ func (w *process) halt(s step) {
 	if err != nil {
 		return // it is not in memory
 	}
-	switch s.n {
-	case 0:
+	switch {
+	case s.n == 0 && s.pod != beats: // what is not flushed may end with an actor
 		ref.Stop()
-	case 1:
+	case s.n == 1:
 		_ = ref.Tell(actor.PoisonPill{})
-	case 2:
+	default:
 		_ = ref.Tell(struct{ Unknown bool }{}) // no message of an entity
 	}
 }
