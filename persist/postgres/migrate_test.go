@@ -91,4 +91,5 @@ func TestAnEntitysChangesAreFoundByTheIndex(t *testing.T) {
 	plan := ask[string](t, url, `EXPLAIN (FORMAT JSON)`+changesSQL, "rooms", "r7", int64(1), int64(3), int64(10))
 	require.Contains(t, plan, "changes_history")
 	require.NotContains(t, plan, "Seq Scan")
+	require.Regexp(t, `"Filter": .*pod = .*name = `, plan, "two entities may have one number")
 }

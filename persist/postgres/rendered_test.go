@@ -18,8 +18,8 @@ func rendered(state []byte) ([]byte, bool) {
 	return appendRendered(nil, &snapshot.Record{Codec: "msgpack", State: state})
 }
 
-// requireSameJSON requires two texts to be one value to jsonb, for which the way in which
-// a number is written makes no difference.
+// requireSameJSON requires two texts to be one value to jsonb, for which the way
+// in which a number is written makes no difference.
 func requireSameJSON(t require.TestingT, want, got []byte) {
 	var a, b any
 	require.NoError(t, json.Unmarshal(want, &a))

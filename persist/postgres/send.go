@@ -21,9 +21,6 @@ const (
 	committed
 )
 
-// All parameters are binary; so are results.
-var binaryFormat = [...]int16{1}
-
 // send sends BEGIN, the fence, the work and COMMIT, all before it hears of
 // anything. The server begins with what is ready while the rest is made ready:
 // parameters are made only when their turn comes.
@@ -31,12 +28,12 @@ var binaryFormat = [...]int16{1}
 // An error of a committed transaction is the connection's, of what came after.
 func (s *Store) send(ctx context.Context, position uint64, work []execution) (progress, error) {
 	p := s.writer.PgConn().StartPipeline(ctx)
-	size := 0
+	size, binaries := 0, []int16{1} // the form of all parameters and results
 	queue := func(name string, parameters ...[]byte) {
 		for _, b := range parameters {
 			size += len(b)
 		}
-		p.SendQueryStatement(s.prepared[name], parameters, binaryFormat[:], binaryFormat[:])
+		p.SendQueryStatement(s.prepared[name], parameters, binaries, binaries)
 	}
 	queue(beginStatement)
 	queue(fenceStatement, int8Binary(s.epoch), int8Binary(int64(s.next-1)), int8Binary(int64(position)))

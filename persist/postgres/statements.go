@@ -35,38 +35,43 @@ const (
 	tolerant = "-tolerant"
 )
 
-// unnested makes a table of parameters, an array for each column, given by name
-// and type. Rows are made one after the other: unnest in FROM, of several arrays,
-// would store each of them first.
-func unnested(columns ...string) string {
-	var b strings.Builder
-	for i, c := range columns {
-		name, element, _ := strings.Cut(c, " ")
-		fmt.Fprintf(&b, ", unnest($%d::%s[]) AS %s", i+1, element, name)
-	}
-	return "(SELECT " + b.String()[2:] + ") u"
-}
-
-// Columns of parameters, in the order in which columns.go makes them.
-var (
-	keyParameters    = []string{"pod text", "name text"}
-	wasParameters    = []string{"was_life bigint", "was_revision bigint"}
-	recordParameters = []string{"pod text", "name text", "life bigint", "revision bigint", "changed timestamptz", "size int", "state text", "record bytea"}
-	changeParameters = []string{"position bigint", "pod text", "name text", "life bigint", "revision bigint", "event boolean", "at timestamptz", "type text", "change bytea"}
-	rowParameters    = []string{"kind text", "pod text", "name text", "id bytea", "sum bigint", "value bytea"}
+// Columns of parameters with their types, in the order in which columns.go makes
+// them.
+const (
+	keyParameters    = "pod text, name text"
+	wasParameters    = "was_life bigint, was_revision bigint"
+	recordParameters = keyParameters + ", life bigint, revision bigint, changed timestamptz, size int, state text, record bytea"
+	changeParameters = "position bigint, " + keyParameters + ", life bigint, revision bigint, event boolean, at timestamptz, type text, change bytea"
+	rowParameters    = "kind text, " + keyParameters + ", id bytea"
+	valueParameters  = "sum bigint, value bytea"
 )
+
+// unnested makes a table u of parameters, of which each is an array with a value
+// for every row. Rows are made one after the other: unnest in FROM, of several
+// arrays, would store each of them first.
+func unnested(columns string) string {
+	var b strings.Builder
+	b.WriteString("(SELECT ")
+	for i, c := range strings.Split(columns, ", ") {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		name, element, _ := strings.Cut(c, " ")
+		fmt.Fprintf(&b, "unnest($%d::%s[]) AS %s", i+1, element, name)
+	}
+	b.WriteString(") u")
+	return b.String()
+}
 
 // ofEntity is true for the changes of the entity with the pod $1 and the name $2.
 // Its first part is what the index has.
 const ofEntity = `hashtextextended(name, hashtextextended(pod, 0)) = hashtextextended($2::text COLLATE "C", hashtextextended($1::text COLLATE "C", 0))
 	AND pod = $1 AND name = $2`
 
-func both(a, b []string) []string { return append(append([]string(nil), a...), b...) }
-
 func upsertRows() string {
 	return `
 	INSERT INTO entity_rows (kind, pod, name, id, sum, value)
-	SELECT * FROM ` + unnested(rowParameters...) + `
+	SELECT * FROM ` + unnested(rowParameters+", "+valueParameters) + `
 	ON CONFLICT (kind, pod, name, substring(id, 1, 512), (CASE WHEN length(id) > 512 THEN sha256(id) ELSE ''::bytea END))
 	DO UPDATE SET sum = excluded.sum, value = excluded.value`
 }
@@ -75,14 +80,14 @@ func insertRecords(state string) string {
 	return `
 	INSERT INTO records (pod, name, life, revision, changed, size, state, record)
 	SELECT u.pod, u.name, u.life, u.revision, u.changed, u.size, ` + state + `, u.record
-	FROM ` + unnested(recordParameters...)
+	FROM ` + unnested(recordParameters)
 }
 
 func updateRecords(state string) string {
 	return `
 	WITH done AS (
 		UPDATE records r SET life = u.life, revision = u.revision, changed = u.changed, size = u.size, state = ` + state + `, record = u.record
-		FROM ` + unnested(both(recordParameters, wasParameters)...) + `
+		FROM ` + unnested(recordParameters+", "+wasParameters) + `
 		WHERE r.pod = u.pod AND r.name = u.name AND r.life = u.was_life AND r.revision = u.was_revision
 		RETURNING 1)
 	SELECT twinsrv_require((SELECT count(*) FROM done) = cardinality($1::text[]), '` + stateStale + `', 'a record is not as expected')`
@@ -97,7 +102,7 @@ func importRecords(state string) string {
 func insertChanges() string {
 	return `
 	INSERT INTO changes (position, pod, name, life, revision, event, at, type, change)
-	SELECT * FROM ` + unnested(changeParameters...)
+	SELECT * FROM ` + unnested(changeParameters)
 }
 
 func statements() map[string]string {
@@ -114,7 +119,7 @@ func statements() map[string]string {
 		// Life 0 is a key that must be absent.
 		proveStatement: `
 	SELECT twinsrv_require(NOT EXISTS (
-		SELECT FROM ` + unnested(both(keyParameters, wasParameters)...) + `
+		SELECT FROM ` + unnested(keyParameters+", "+wasParameters) + `
 		LEFT JOIN records r ON r.pod = u.pod AND r.name = u.name
 		WHERE coalesce(r.life, 0) <> u.was_life OR coalesce(r.revision, 0) <> u.was_revision
 	), '` + stateStale + `', 'a record is not as expected')`,
@@ -122,7 +127,7 @@ func statements() map[string]string {
 		deleteStatement: `
 	WITH done AS (
 		DELETE FROM records r
-		USING ` + unnested(both(keyParameters, wasParameters)...) + `
+		USING ` + unnested(keyParameters+", "+wasParameters) + `
 		WHERE r.pod = u.pod AND r.name = u.name AND r.life = u.was_life AND r.revision = u.was_revision
 		RETURNING 1)
 	SELECT twinsrv_require((SELECT count(*) FROM done) = cardinality($1::text[]), '` + stateStale + `', 'a record is not as expected')`,
@@ -133,15 +138,15 @@ func statements() map[string]string {
 		event = excluded.event, at = excluded.at, type = excluded.type, change = excluded.change`,
 
 		clearRowsStatement: `
-	DELETE FROM entity_rows r USING ` + unnested(keyParameters...) + `
+	DELETE FROM entity_rows r USING ` + unnested(keyParameters) + `
 	WHERE r.pod = u.pod AND r.name = u.name`,
 		deleteRowsStatement: `
-	DELETE FROM entity_rows r USING ` + unnested(rowParameters[:4]...) + `
+	DELETE FROM entity_rows r USING ` + unnested(rowParameters) + `
 	WHERE r.kind = u.kind AND r.pod = u.pod AND r.name = u.name AND substring(r.id, 1, 512) = substring(u.id, 1, 512) AND r.id = u.id`,
 		putRowsStatement: upsertRows(),
 
 		readStatement: `
-	SELECT r.pod, r.name, r.life, r.revision FROM ` + unnested(keyParameters...) + `
+	SELECT r.pod, r.name, r.life, r.revision FROM ` + unnested(keyParameters) + `
 	JOIN records r ON r.pod = u.pod AND r.name = u.name`,
 		lastStatement: `
 	SELECT coalesce(max(revision), 0) FROM changes WHERE ` + ofEntity + ` AND life = $3`,
