@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -92,6 +93,9 @@ func (b *body) begin() {
 		if l.instances > 1 && !c.over && c.number < l.restartAt {
 			w.wrong("%v gets instance %d before its child %v has ended", l, l.instances, c)
 		}
+	}
+	if l.slowStop { // a sibling's failure came in between, and had all restarted
+		l.mustStop, l.slowStop = false, false
 	}
 	l.state, l.started, l.mayRestart, l.mayResume, l.escalated = fresh, false, false, false, false
 	l.body, l.stack, l.dies, l.delegating, l.promises = b, nil, time.Time{}, nil, nil
@@ -271,15 +275,13 @@ func (l *life) delegateOf(r *life, depth int) bool {
 	if r == nil || depth > 20 {
 		return false
 	}
+	passes := func(d *life) bool { return d == l || l.delegateOf(d, depth+1) }
 	for d := range r.delegates {
-		if d == l || l.delegateOf(d, depth+1) {
-			return true
-		}
-		if d.isRouter && l.parent == d {
+		if passes(d) {
 			return true
 		}
 	}
-	return false
+	return r.isRouter && slices.ContainsFunc(r.children(), passes)
 }
 
 // fromFront looks whether what was put back in front comes first, in order.

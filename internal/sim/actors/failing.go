@@ -99,7 +99,7 @@ func after(d actor.Directive, started bool) state {
 
 // stops notes that l must, and with it its siblings where all are for one.
 func (l *life) stops(delay time.Duration) {
-	l.mustStop = true
+	l.mustStop, l.slowStop = true, delay > 0
 	l.state = failed
 	if r := l.ruleOf(); r == nil || !r.allForOne {
 		return
@@ -154,7 +154,7 @@ func (l *life) spend(delay time.Duration) {
 		}
 		if s.state == running || s.state == failed {
 			s.restartOwe = max(s.restartOwe, s.instances)
-			s.mayRestart, s.notBefore = true, w.now()
+			s.owed++
 		}
 	}
 }
@@ -181,10 +181,14 @@ func (b *body) PreRestart(_ *actor.Context, reason error, msg any) {
 	switch {
 	case l.body != b || !b.started:
 		w.wrong("PreRestart of an instance of %v that had not started", l)
-	case !l.mayRestart:
+	case !l.mayRestart && l.owed == 0:
 		w.wrong("%v restarts, and nobody said so: %v", l, reason)
 	case msg != nil && l.failedOn != nil && msg != l.failedOn:
 		w.wrong("%v failed on %v and not on %v", l, l.failedOn, msg)
+	}
+	if !l.mayRestart {
+		l.owed--
+		l.mayRestart, l.notBefore = true, w.now()
 	}
 	l.state, l.restartAt = restarting, len(w.lives)
 	for _, c := range l.children() {
@@ -229,7 +233,6 @@ func (l *life) releases() {
 
 // permit says that l may be resumed, or restarted if it had not started.
 func (l *life) permit() {
-	l.escalated = false
 	l.notBefore = l.w.now()
 	l.mayResume = true
 	if !l.started {
@@ -271,9 +274,11 @@ func (j judge) ReceiveFailed(_ *actor.Context, f actor.Failed) (actor.Directive,
 	case actor.Resume:
 		c.permit()
 	case actor.Restart:
-		c.escalated = false
 		c.mayStop = true // when the budget is used up
-		c.restarts(0)
+		c.mayRestart, c.notBefore = true, w.now()
+		if !c.started {
+			c.restarts(0)
+		}
 		c.loosen()
 	case actor.Stop:
 		c.mustStop = true

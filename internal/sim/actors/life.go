@@ -54,8 +54,10 @@ type life struct {
 	mayResume  bool
 	mustStop   bool
 	mayStop    bool
+	slowStop   bool // mustStop, but only after a delay
 	replaced   bool // EnsureChild gave its name away
 	notBefore  time.Time
+	owed       int // restarts with all siblings that may still come
 	restartOwe int // an instance with a number above it must come
 	past       past
 	family     past // of its children, all for one

@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -89,7 +90,7 @@ func (p *parcel) end(how string, at *life) {
 	}
 	p.ends++
 	if p.many {
-		if at != nil && p.endAt[at] {
+		if at != nil && p.endAt[at] && !p.w.delegated {
 			p.w.wrong("%v ended twice at %v", p, at)
 		}
 		if p.endAt == nil {
@@ -110,7 +111,7 @@ func (p *parcel) posted(err error) {
 	l := p.to
 	switch {
 	case err == nil:
-		if l != nil && p.ends == 0 && p.fresh && !p.moved {
+		if l != nil && p.ends == 0 && p.fresh && !p.moved && !p.many {
 			l.taken()
 		}
 		return
@@ -182,7 +183,14 @@ func (w *world) onDead(z actor.ZombieMsg) {
 	}
 	p := parcelOf(z.Message.Payload)
 	if p == nil {
-		w.note("dead letter to %s: %T", z.To, z.Message.Payload)
+		what := fmt.Sprintf("%T", z.Message.Payload)
+		w.note("dead letter to %s: %s", z.To, what)
+		if strings.HasPrefix(what, "*actor.") {
+			w.raw = true
+			if !rawDeadLetters {
+				w.wrong("the runtime's own %s to %s is a dead letter", what, z.To)
+			}
+		}
 		return
 	}
 	if t := p.timing; t != nil && p.fresh && !p.moved && !t.valid() {

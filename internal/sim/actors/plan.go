@@ -247,8 +247,14 @@ func (g *generator) rare(s *step) {
 		s.kind, s.n = misname, g.rng.IntN(misnomers)
 	case r < 93:
 		s.kind, s.letter, s.n = burst, g.letter(0), one(g.rng, 3, 8, 8, 70, 70, 300)
-		if g.rng.IntN(40) == 0 {
+		if g.rng.IntN(60) == 0 {
 			s.n = 5000
+		}
+		if s.n > 8 { // all the same, so they do little
+			s.letter = &letter{urgent: s.letter.urgent}
+			if s.n == 70 && g.rng.IntN(2) == 0 {
+				s.letter.ops = []op{{kind: one(g.rng, opStash, opError, opStore), fails: g.failure()}}
+			}
 		}
 	case r < 96:
 		s.kind = look

@@ -147,17 +147,13 @@ func (l *life) informed() {
 
 func (t *turn) delegate(to *life) {
 	l := t.body.life
-	if to == nil || to == l || to.workers {
-		return
-	}
-	for _, x := range l.w.lives { // delegation in a circle would go on for ever
-		if x == to && l.delegateOf(to, 0) {
-			return
-		}
+	if to == nil || to.number <= l.number || to.workers {
+		return // a message could go round for ever
 	}
 	l.w.note("%v delegates to %v", l, to)
 	t.ctx.DelegateTo(to.ref)
 	l.delegates[to]++
+	l.w.delegated = true
 	l.delegating = to
 	if l.hears(to) {
 		if c := l.cares(to); c.told && !c.asked {
