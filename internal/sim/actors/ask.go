@@ -186,7 +186,7 @@ func (a *asking) end(v any, err error) {
 		w.wrong("%v ended twice", a.p)
 	}
 	a.ended, a.endAt = true, w.now()
-	if a.answered && a.at != a.endAt && !a.service {
+	if a.answered && a.at != a.endAt && !a.service && !a.p.many {
 		w.wrong("%v was answered %v ago and ends only now", a.p, a.endAt.Sub(a.at))
 	}
 	if err == nil {
@@ -213,7 +213,7 @@ func (a *asking) may(err error) bool {
 	switch {
 	case errors.Is(err, actor.ErrMailboxFull):
 		// It may have waited for room until its end, too.
-		if !a.refused && !a.dead && !a.calls {
+		if a.p.ends == 0 && !a.calls {
 			a.refused = true
 			a.p.end("refused", a.p.to)
 		}

@@ -84,6 +84,8 @@ func (b *body) begin() {
 	case l.ref.Stopped():
 		w.wrong("%v gets an instance though it stops", l)
 	case l.instances == 1 && l.state == fresh:
+	case l.state == failed && l.owed > 0: // with a sibling, before it had started
+		l.owed--
 	case l.state != restarting || !l.mayRestart:
 		w.wrong("%v gets instance %d though it is %v", l, l.instances, l.state)
 	case w.now().Before(l.notBefore):
@@ -254,7 +256,7 @@ func (b *body) arrives(p *parcel) {
 	if l.delegating != nil && !p.own && !p.letter.direct {
 		w.wrong("%v handles %v, though it delegates to %v", l, p, l.delegating)
 	}
-	if t := p.timing; t != nil && p.fresh && !p.moved {
+	if t := p.timing; t != nil && p.fresh && !p.moved && t.to == l {
 		t.delivered(l)
 	}
 	if seq, ok := l.pills[p.from]; ok && p.fresh && p.to == l && p.seq > seq && !p.moved && !l.props.ownPoison && !l.props.custom && p.timing == nil {

@@ -55,7 +55,7 @@ func (l *life) fails(e actor.Event) {
 	failed, escalated := errors.AsType[actor.Failed](e.Reason)
 	switch {
 	case escalated:
-		if c := w.byRef[failed.Child]; c != nil && !(c.escalated && c.parent == l) {
+		if c := w.byRef[failed.Child]; c != nil && !(c.everEscalated && c.parent == l) {
 			w.wrong("%v fails for %v, which has escalated nothing", l, c)
 		}
 	case l.failing == nil:
@@ -86,7 +86,7 @@ func (l *life) fails(e actor.Event) {
 	case actor.Stop:
 		l.stops(delay)
 	case actor.Escalate:
-		l.escalated = true
+		l.escalated, l.everEscalated = true, true
 	}
 }
 
@@ -262,12 +262,12 @@ func (j judge) ReceiveFailed(_ *actor.Context, f actor.Failed) (actor.Directive,
 	if l.body != j.body || l.state != running {
 		w.wrong("%v is %v and judges %v", l, l.state, c)
 	}
-	if c.parent != l || !c.escalated || f.Reason == nil {
+	if c.parent != l || !c.everEscalated || f.Reason == nil {
 		w.wrong("%v judges %v, which has escalated nothing", l, c)
 	}
 	v := j.props.verdict
 	if v.fails {
-		l.failing = &failure{directive: actor.Restart, above: actor.Restart}
+		l.failing, l.failedOn = &failure{directive: actor.Restart, above: actor.Restart}, nil
 		return v.directive, l.failing
 	}
 	switch v.directive {

@@ -47,22 +47,23 @@ type life struct {
 	quits     bool // it told itself
 
 	// Failures: see failing.go.
-	failing    error
-	failedOn   any
-	escalated  bool
-	mayRestart bool
-	mayResume  bool
-	mustStop   bool
-	mayStop    bool
-	slowStop   bool // mustStop, but only after a delay
-	replaced   bool // EnsureChild gave its name away
-	notBefore  time.Time
-	owed       int // restarts with all siblings that may still come
-	restartOwe int // an instance with a number above it must come
-	past       past
-	family     past // of its children, all for one
-	fuzzy      bool // family is not exact
-	restartAt  int  // when the restart began
+	failing       error
+	failedOn      any
+	escalated     bool
+	everEscalated bool // the parent may hear of it late
+	mayRestart    bool
+	mayResume     bool
+	mustStop      bool
+	mayStop       bool
+	slowStop      bool // mustStop, but only after a delay
+	replaced      bool // EnsureChild gave its name away
+	notBefore     time.Time
+	owed          int // restarts with all siblings that may still come
+	restartOwe    int // an instance with a number above it must come
+	past          past
+	family        past // of its children, all for one
+	fuzzy         bool // family is not exact
+	restartAt     int  // when the restart began
 
 	stack     []int
 	behaviour int

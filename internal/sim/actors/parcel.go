@@ -193,7 +193,7 @@ func (w *world) onDead(z actor.ZombieMsg) {
 		}
 		return
 	}
-	if t := p.timing; t != nil && p.fresh && !p.moved && !t.valid() {
+	if t := p.timing; t != nil && p.fresh && !p.moved && z.To == t.to.path && !t.to.isRouter && len(t.to.delegates) == 0 && !t.valid() {
 		w.wrong("%v of a timer that is over is a dead letter", p)
 	}
 	l := p.to

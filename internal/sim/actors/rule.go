@@ -40,7 +40,7 @@ func (g *generator) rule() *rule {
 	if g.rng.IntN(4) == 0 {
 		return nil
 	}
-	return &rule{
+	r := &rule{
 		form:      form(g.rng.IntN(int(forms))),
 		allForOne: g.rng.IntN(3) == 0,
 		limit:     one(g.rng, 0, 1, 3, -1),
@@ -48,6 +48,10 @@ func (g *generator) rule() *rule {
 		min:       one(g.rng, 0, -1, time.Millisecond),
 		max:       one(g.rng, 0, 5*time.Millisecond),
 	}
+	if r.limit < 0 && r.min < 0 {
+		r.min = time.Millisecond // or it would go on for ever, and no time would pass
+	}
+	return r
 }
 
 // decide says what is to become of a failure.

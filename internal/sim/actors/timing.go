@@ -87,9 +87,9 @@ func (x *timing) settled() {
 		return
 	}
 	switch due := x.set.Add(x.d); {
-	case x.every && x.to.quiet() && now.Sub(due) > 0 && (x.count == 0 || now.Sub(x.lastAt) > x.d) && x.p.ends == 0:
+	case x.every && !x.to.isRouter && x.to.quiet() && now.Sub(due) > 0 && (x.count == 0 || now.Sub(x.lastAt) > x.d) && x.p.ends == 0:
 		w.wrong("%v of a timer of %v was to come each %v, and came %d times, last %v ago", x.p, x.owner, x.d, x.count, now.Sub(x.lastAt))
-	case !x.every && now.After(due) && x.p.ends == 0 && x.p.fresh && x.to.quiet():
+	case !x.every && now.After(due) && x.p.ends == 0 && x.p.fresh && !x.to.isRouter && x.to.quiet():
 		w.wrong("%v of a timer of %v was due and did not come", x.p, x.owner)
 	}
 }
