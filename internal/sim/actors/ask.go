@@ -164,7 +164,8 @@ func (w *world) futuring(l *life, s step) {
 	default:
 		a.p.end("not sent", l)
 		a.ended = true
-		if !(w.shut && errors.Is(err, actor.ErrStopped)) && !(open >= 5 && errors.Is(err, patterns.ErrOverloaded)) {
+		closed := w.shut && errors.Is(err, actor.ErrStopped)
+		if full := open >= 5 && errors.Is(err, patterns.ErrOverloaded); !closed && !full {
 			w.wrong("a future was not started: %v (%d are open)", err, open)
 		}
 		return

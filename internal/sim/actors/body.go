@@ -88,6 +88,8 @@ func (b *body) begin() {
 		l.owed--
 	case l.state != restarting || !l.mayRestart:
 		w.wrong("%v gets instance %d though it is %v", l, l.instances, l.state)
+	case w.now().Before(l.notBefore) && l.owed > 0: // with a sibling, by whose wait it goes
+		l.owed--
 	case w.now().Before(l.notBefore):
 		w.wrong("%v restarts %v too early", l, l.notBefore.Sub(w.now()))
 	}
@@ -250,7 +252,7 @@ func (b *body) open(ctx *actor.Context, p *parcel) error {
 // arrives looks whether p may be handled here and now.
 func (b *body) arrives(p *parcel) {
 	l, w := b.life, b.w
-	if !p.many && p.to != l && !l.delegateOf(p.to, 0) && !(p.to != nil && p.to.isRouter && l.parent == p.to) {
+	if !p.many && p.to != l && !l.delegateOf(p.to, 0) && (p.to == nil || !p.to.isRouter || l.parent != p.to) {
 		w.wrong("%v was sent to %v and came to %v", p, p.to, l)
 	}
 	if l.delegating != nil && !p.own && !p.letter.direct {

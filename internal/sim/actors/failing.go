@@ -55,7 +55,7 @@ func (l *life) fails(e actor.Event) {
 	failed, escalated := errors.AsType[actor.Failed](e.Reason)
 	switch {
 	case escalated:
-		if c := w.byRef[failed.Child]; c != nil && !(c.everEscalated && c.parent == l) {
+		if c := w.byRef[failed.Child]; c != nil && (!c.everEscalated || c.parent != l) {
 			w.wrong("%v fails for %v, which has escalated nothing", l, c)
 		}
 	case l.failing == nil:
@@ -236,7 +236,8 @@ func (l *life) permit() {
 	l.notBefore = l.w.now()
 	l.mayResume = true
 	if !l.started {
-		l.state, l.mayRestart, l.mayStop = restarting, true, true
+		l.mayStop = true
+		l.restarts(0)
 		l.loosen()
 	}
 }

@@ -20,7 +20,7 @@ func (l *life) claim(name string, m actor.Message) bool {
 		return false
 	}
 	w.note("%v claims %v for %s", l, p, name)
-	if p.own && p.fresh && !(ownTimersOffered && p.timing != nil && l.w.at[l.path+"/"+name].busy) {
+	if p.own && p.fresh && (!ownTimersOffered || p.timing == nil || !l.w.at[l.path+"/"+name].busy) {
 		w.wrong("%v, which its child %s sent to itself, is offered to %v", p, name, l)
 	}
 	if c := p.to; c != nil && !p.many && !p.moved && p.timing == nil && len(c.delegates) == 0 {
@@ -130,7 +130,7 @@ func (w *world) atRest() {
 			continue
 		}
 		switch {
-		case l.state == restarting && w.now().Before(l.notBefore):
+		case l.state == restarting && !w.now().After(l.notBefore):
 		case l.state != running:
 			w.wrong("%v is %v for ever", l, l.state)
 		case l.busy:
@@ -180,19 +180,19 @@ func (w *world) afterwards() {
 	for _, p := range w.parcels {
 		switch t := p.timing; {
 		case p.ends > 0 || t != nil && (t.every || !t.p.fresh && p.front == nil):
-		case t != nil && t.valid() && !(rawDeadLetters && w.raw):
+		case t != nil && t.valid() && (!rawDeadLetters || !w.raw):
 			w.wrong("%v of a timer is lost", p)
-		case t == nil && !(rawDeadLetters && w.raw && p.piped != nil):
+		case t == nil && (!rawDeadLetters || !w.raw || p.piped == nil):
 			w.wrong("%v to %v is lost", p, p.to)
 		}
 	}
 	for _, a := range w.asks {
-		if !a.ended && !(a.calls && !a.answered) {
+		if !a.ended && (!a.calls || a.answered) {
 			w.wrong("%v of %v never ended", a.p, a.p.to)
 		}
 	}
 	for _, r := range w.replies {
-		if r.ends != 1 && !(r.p.ask.service || r.p.many) {
+		if r.ends != 1 && !r.p.ask.service && !r.p.many {
 			w.wrong("the answer %d to %v came %d times", r.id, r.p, r.ends)
 		}
 	}

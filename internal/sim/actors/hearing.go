@@ -34,6 +34,9 @@ func (h *hearing) zombie(z actor.ZombieMsg) { h.gotZombies = append(h.gotZombies
 // hear subscribes l by a call.
 func (l *life) hear(events bool) {
 	w := l.w
+	if l.heard.events.once || l.heard.zombies.once {
+		return // it does by a message
+	}
 	if events {
 		w.sys.Events().SubscribeRef(l.ref)
 		l.heard.events.begin(len(w.events))
@@ -115,7 +118,7 @@ func (h *hearing) complete(l *life) {
 		}
 		same := len(h.gotZombies) == to-s.from
 		for i := range h.gotZombies {
-			same = same && h.gotZombies[i].To == w.zombies[s.from+i].To && h.gotZombies[i].At == w.zombies[s.from+i].At
+			same = same && h.gotZombies[i].To == w.zombies[s.from+i].To && h.gotZombies[i].At.Equal(w.zombies[s.from+i].At)
 		}
 		if !same {
 			w.wrong("%v got %d dead letters and not %d, or others", l, len(h.gotZombies), to-s.from)

@@ -175,7 +175,7 @@ func (l *life) lost(p *parcel, z actor.ZombieMsg) {
 	case errors.Is(z.Reason, actor.ErrMailboxFull):
 		drops := l.props.policy == actor.DropNewest || l.props.policy == actor.DropOldest
 		answer := p.sender != nil && z.To == l.path
-		if l.props.capacity == 0 || !(drops || answer) {
+		if l.props.capacity == 0 || !drops && !answer {
 			l.w.wrong("%v was dropped by %v, which drops nothing", p, l)
 		}
 		if l.props.policy == actor.DropNewest && p.seq != l.w.sent && p.piped == nil {
