@@ -187,7 +187,7 @@ func (a *asking) end(v any, err error) {
 		w.wrong("%v ended twice", a.p)
 	}
 	a.ended, a.endAt = true, w.now()
-	if a.answered && a.at != a.endAt && !a.service && !a.p.many {
+	if a.answered && !a.at.Equal(a.endAt) && !a.service && !a.p.many {
 		w.wrong("%v was answered %v ago and ends only now", a.p, a.endAt.Sub(a.at))
 	}
 	if err == nil {
