@@ -153,7 +153,7 @@ func (w *world) tellBlocking(l *life, text *letter) {
 
 // order looks whether p comes at l after what its sender sent before.
 func (w *world) order(p *parcel, l *life, what string) {
-	if p.many || p.timing != nil || p.piped != nil && l.props.custom {
+	if p.many || p.timing != nil || p.piped != nil && (l.props.custom || len(l.delegates) > 0) {
 		return
 	}
 	key := fmt.Sprintf("%s>%v %s", p.from, p.to, what)
