@@ -66,7 +66,7 @@ type activation struct {
 	head      head
 	queue     releaseQueue
 	inFlight  int  // units submitted whose outcome has not come
-	viewed    bool // the view shows acknowledged state, also while reading fails
+	viewed    bool // the view shows an acknowledged state, also while reading fails
 	poison    error
 	creating  *creation
 	barrier   *barrier   // runs once nothing is in flight

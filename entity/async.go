@@ -279,6 +279,7 @@ func (a *activation) flushHead(ctx *actor.Context, m flushHead) {
 		}
 		f.start(ctx, a, false)
 	case errors.Is(m.err, persist.ErrNotFound) && f.removing:
+		a.viewed = false
 		a.host.SetView(&snapshot.Record{})
 		a.host.SetRemoving(false)
 		a.removed(ctx)

@@ -131,7 +131,7 @@ func (a *activation) recovered(ctx *actor.Context, l loaded) {
 
 // begin makes a record that was read the head and the view.
 func (a *activation) begin(l loaded) {
-	a.viewed = true
+	a.viewed = !l.missing
 	if l.missing {
 		a.host.SetView(&snapshot.Record{})
 		return

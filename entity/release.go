@@ -134,10 +134,12 @@ func (a *activation) letOut(ctx *actor.Context, e *entry) {
 	}
 	switch {
 	case e.removes:
+		a.viewed = false
 		a.host.SetView(&snapshot.Record{})
 		a.host.SetRemoving(false)
 	case e.record != nil:
 		e.record.Life = e.life
+		a.viewed = true
 		a.host.SetView(e.record)
 	}
 	a.answer(e)

@@ -28,6 +28,7 @@ type slot struct {
 	used atomic.Uint64                   // when it handled its last message, by the pods' count of uses
 	stay atomic.Bool                     // its passivation is paused
 	ends atomic.Bool                     // a deletion is under way
+	here atomic.Bool                     // it counts as resident: from its start, since one that is stopped before that says no goodbye
 
 	// An earlier activation of the name may have units at the committer: the
 	// slot follows on one, or its actor was restarted.
@@ -68,7 +69,9 @@ func (s *slot) SetRemoving(removing bool) {
 // Gone frees the name. A slot that leaves units behind keeps its place, so that
 // the next one of the name knows.
 func (s *slot) Gone(unsettled bool) {
-	s.residents.left()
+	if s.here.Swap(false) {
+		s.residents.left()
+	}
 	s.SetRemoving(false)
 	if !unsettled || mutant.On(mutant.SlotForgetsUnsettled) {
 		s.pod.slots.remove(s)
@@ -158,7 +161,7 @@ func (p *Pod) spawn(name string, spec *entity.Spec, succeeds bool) (*slot, error
 	s.Used()
 	ref, created, err := p.manager.EnsureChild(name, func() actor.Props {
 		return actor.Props{
-			New:     func() actor.Actor { return entity.NewActor(s) },
+			New:     s.begins,
 			Mailbox: actor.Mailbox{Capacity: p.pods.cfg.Mailbox, Policy: actor.Fail}, OwnPoison: true,
 		}
 	})
@@ -173,6 +176,13 @@ func (p *Pod) spawn(name string, spec *entity.Spec, succeeds bool) (*slot, error
 		return nil, fmt.Errorf("pod %s: %q is taken by an actor that is no entity", p.name, name)
 	}
 	s.ref = ref
-	p.pods.residents.came(p.pods)
 	return s, nil
+}
+
+// begins makes the actor of the slot when that starts, or restarts.
+func (s *slot) begins() actor.Actor {
+	if !s.here.Swap(true) {
+		s.residents.came(s.Pods)
+	}
+	return entity.NewActor(s)
 }

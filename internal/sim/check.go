@@ -36,6 +36,7 @@ func (r *run) check() (unproven int) {
 		r.checkAcknowledged(key, h)
 		r.checkLives(key, h)
 		r.checkTags(key, h)
+		r.checkAbsence(key, h)
 		if key.Pod != things && key.Pod != books {
 			continue
 		}
@@ -177,11 +178,35 @@ func (r *run) checkLives(key persist.Key, h []*op) {
 	}
 }
 
+// checkAbsence: who was there is there, unless somebody may have deleted it.
+func (r *run) checkAbsence(key persist.Key, h []*op) {
+	if slices.ContainsFunc(h, func(o *op) bool { return o.deletes() && o.outcome != refused }) {
+		return
+	}
+	for _, o := range h {
+		if o.kind != get || o.outcome != done || o.exists {
+			continue
+		}
+		for _, a := range h {
+			if a.outcome == done && a.exists && a.ret > 0 && a.ret < o.call && (a.adds() || a.kind == get) && r.holds(key, a.process, o.process) {
+				r.wrong("G5: %s was there (%v), and is seen absent though nobody deleted it", key, a.step)
+				return
+			}
+		}
+	}
+}
+
 // checkTags: a revision of a life is one state, whoever sees it and when.
 func (r *run) checkTags(key persist.Key, h []*op) {
 	type tag struct{ life, revision uint64 }
-	states := map[tag]string{}
+	states, makers := map[tag]string{}, map[tag]string{}
 	for _, o := range h {
+		if t := (tag{o.life, o.revision}); o.outcome == done && o.adds() && o.life > 0 && o.revision > 0 {
+			if by, twice := makers[t]; twice && by != o.id {
+				r.wrong("the revision %d-%d of %s was given to %s and to %s", t.life, t.revision, key, by, o.id)
+			}
+			makers[t] = o.id
+		}
 		if o.outcome != done || o.kind != get || !o.exists {
 			continue
 		}

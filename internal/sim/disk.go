@@ -10,7 +10,6 @@ import (
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/persist"
-	"github.com/twinsrv/twinsrv/persist/persisttest"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
 
@@ -33,11 +32,20 @@ func (f fate) String() string {
 	return [...]string{"synced", "refused before", "lost, unknown", "written, unknown", "torn, unknown", "group refused", "unit refused", "unit conflicts"}[f]
 }
 
+// base is a store that does what it is told at once.
+type base interface {
+	persist.PersistenceService
+	// reopened is the store as the next process finds it.
+	reopened() (base, error)
+	// discard ends its use for good.
+	discard()
+}
+
 // disk is a store of which only what is synced survives a crash. Its time and
 // its faults come from the seed. Like all of the simulation it lives on one
 // goroutine.
 type disk struct {
-	*persisttest.Memory // what is synced
+	base // what is synced
 
 	sys  *actor.System // of the process that has the disk
 	rng  *rand.Rand
@@ -50,10 +58,9 @@ type disk struct {
 	healing bool          // it needs no reopening
 	down    bool          // until it is reopened
 	writing []persist.Unit
-	gone    bool // the process has died
+	guilty  map[persist.Key]bool // what was refused for its data
+	gone    bool                 // the process has died
 }
-
-func newDisk(rng *rand.Rand) *disk { return &disk{Memory: persisttest.NewMemory(), rng: rng} }
 
 // reopens is a disk whose owner must reopen it after an unknown outcome.
 type reopens struct{ *disk }
@@ -138,6 +145,9 @@ func (d *disk) end(ctx context.Context, f fate, units []persist.Unit) ([]persist
 	ctx = context.WithoutCancel(ctx)
 	switch f {
 	case refusedGroup:
+		if len(units) == 1 {
+			d.guilty[units[0].Key] = true
+		}
 		return nil, fmt.Errorf("%w: by the simulation", persist.ErrInvalid)
 	case refusedUnit, conflict:
 		return d.refuse(ctx, f, units)
@@ -146,12 +156,12 @@ func (d *disk) end(ctx context.Context, f fate, units []persist.Unit) ([]persist
 			units = d.some(units)
 		}
 		if f != lostUnknown && len(units) > 0 {
-			_, _ = d.Memory.Commit(ctx, units)
+			_, _ = d.base.Commit(ctx, units)
 		}
 		d.down = !d.healing
 		return nil, fmt.Errorf("%w: by the simulation", persist.ErrUnknown)
 	}
-	return d.Memory.Commit(ctx, units)
+	return d.base.Commit(ctx, units)
 }
 
 // some drops units, as a disk that wrote some sectors and not others.
@@ -171,6 +181,7 @@ func (d *disk) refuse(ctx context.Context, f fate, units []persist.Unit) ([]pers
 	}
 	outcomes := make([]persist.Outcome, len(units))
 	reason := persist.ErrInvalid
+	d.guilty[units[guilty].Key] = true
 	if f == conflict {
 		reason = persist.ErrConflict
 	}
@@ -181,7 +192,7 @@ func (d *disk) refuse(ctx context.Context, f fate, units []persist.Unit) ([]pers
 	if len(kept) == 0 {
 		return outcomes, nil
 	}
-	got, err := d.Memory.Commit(ctx, kept)
+	got, err := d.base.Commit(ctx, kept)
 	for i := range got {
 		outcomes[at[i]] = got[i]
 	}
@@ -192,10 +203,14 @@ func (d *disk) refuse(ctx context.Context, f fate, units []persist.Unit) ([]pers
 // and of the commit that was written just then any units.
 func (d *disk) crash() *disk {
 	d.gone = true
-	after := &disk{Memory: d.Memory.Again(), rng: d.rng, note: d.note, slow: d.slow, errRate: d.errRate, healing: d.healing}
+	next, err := d.base.reopened()
+	if err != nil {
+		panic(err) // nothing was done to its file
+	}
+	after := &disk{base: next, rng: d.rng, note: d.note, guilty: d.guilty, slow: d.slow, errRate: d.errRate, healing: d.healing}
 	if rest := d.some(d.writing); len(rest) > 0 {
-		if _, err := after.Memory.Commit(context.Background(), rest); err != nil && !errors.Is(err, persist.ErrInvalid) {
-			panic(err) // a disk in memory has no reason
+		if _, err := after.base.Commit(context.Background(), rest); err != nil && !errors.Is(err, persist.ErrInvalid) {
+			panic(err) // it has no reason
 		}
 	}
 	return after
@@ -206,7 +221,7 @@ func (d *disk) Load(ctx context.Context, key persist.Key) (snapshot.Record, erro
 	if err := d.serving(ctx); err != nil {
 		return snapshot.Record{}, err
 	}
-	return d.Memory.Load(ctx, key)
+	return d.base.Load(ctx, key)
 }
 
 // List implements persist.PersistenceService.
@@ -214,7 +229,7 @@ func (d *disk) List(ctx context.Context, pod string, o persist.ListOptions) (per
 	if err := d.serving(ctx); err != nil {
 		return persist.Page{}, err
 	}
-	return d.Memory.List(ctx, pod, o)
+	return d.base.List(ctx, pod, o)
 }
 
 // Changes implements persist.PersistenceService.
@@ -222,7 +237,7 @@ func (d *disk) Changes(ctx context.Context, key persist.Key, life, from uint64, 
 	if err := d.serving(ctx); err != nil {
 		return nil, err
 	}
-	return d.Memory.Changes(ctx, key, life, from, limit)
+	return d.base.Changes(ctx, key, life, from, limit)
 }
 
 // Log implements persist.PersistenceService.
@@ -230,7 +245,7 @@ func (d *disk) Log(ctx context.Context, after uint64, limit int) ([]persist.Chan
 	if err := d.serving(ctx); err != nil {
 		return nil, err
 	}
-	return d.Memory.Log(ctx, after, limit)
+	return d.base.Log(ctx, after, limit)
 }
 
 // Trim implements persist.PersistenceService.
@@ -238,7 +253,7 @@ func (d *disk) Trim(ctx context.Context, after, through uint64, limit int) (pers
 	if err := d.serving(ctx); err != nil {
 		return persist.Trimmed{}, err
 	}
-	return d.Memory.Trim(ctx, after, through, limit)
+	return d.base.Trim(ctx, after, through, limit)
 }
 
 // Rows implements persist.PersistenceService.
@@ -246,7 +261,7 @@ func (d *disk) Rows(ctx context.Context, kind string, after *persist.Row, limit 
 	if err := d.serving(ctx); err != nil {
 		return nil, err
 	}
-	return d.Memory.Rows(ctx, kind, after, limit)
+	return d.base.Rows(ctx, kind, after, limit)
 }
 
 // RowsOf implements persist.PersistenceService.
@@ -254,7 +269,7 @@ func (d *disk) RowsOf(ctx context.Context, key persist.Key) ([]persist.Row, erro
 	if err := d.serving(ctx); err != nil {
 		return nil, err
 	}
-	return d.Memory.RowsOf(ctx, key)
+	return d.base.RowsOf(ctx, key)
 }
 
 // Pods implements persist.PersistenceService.
@@ -262,7 +277,7 @@ func (d *disk) Pods(ctx context.Context) ([]string, error) {
 	if err := d.serving(ctx); err != nil {
 		return nil, err
 	}
-	return d.Memory.Pods(ctx)
+	return d.base.Pods(ctx)
 }
 
 // Position implements persist.PersistenceService.
@@ -270,7 +285,7 @@ func (d *disk) Position(ctx context.Context) (uint64, error) {
 	if err := d.serving(ctx); err != nil {
 		return 0, err
 	}
-	return d.Memory.Position(ctx)
+	return d.base.Position(ctx)
 }
 
 // Close leaves what is synced to the next process.

@@ -49,10 +49,11 @@ func (w *process) rest() {
 	pause, quiet := 1200*time.Millisecond, false // longer than any pause of an entity that has failed
 	for begin := w.sys.Now(); w.sys.Now().Sub(begin) < settling; pause = min(2*pause, 10*time.Second) {
 		w.exec.RunFor(pause)
-		rows, err := w.disk.Memory.Rows(ctx, entity.OutboxRows, nil, 1)
+		rows, err := w.disk.base.Rows(ctx, entity.OutboxRows, nil, 1)
 		w.must(err)
 		if len(rows) == 0 && len(w.waiting) == 0 && w.jobs == 0 && w.folds.Status().Lag == 0 {
 			if quiet { // also nothing that timers have brought since
+				w.checkMemory()
 				return
 			}
 			quiet = true
@@ -61,13 +62,30 @@ func (w *process) rest() {
 		quiet = false
 	}
 	w.allEnded("at rest")
-	rows, err := w.disk.Memory.Rows(ctx, entity.OutboxRows, nil, 100)
+	rows, err := w.disk.base.Rows(ctx, entity.OutboxRows, nil, 100)
 	w.must(err)
 	for _, row := range rows {
 		w.wrong("G7: a message of SendOnce of %s is not delivered", row.Key)
 	}
 	if status := w.folds.Status(); status.Lag > 0 {
 		w.wrong("the projection is %d behind: %v", status.Lag, status.Err)
+	}
+}
+
+// checkMemory looks whether names without an entity have left memory, where
+// nothing but their own last message takes them out.
+func (w *process) checkMemory() {
+	if w.plan.idle >= 0 {
+		return
+	}
+	there := 0
+	for _, p := range w.pods.All() {
+		page, err := w.disk.base.List(context.Background(), p.Name(), persist.ListOptions{})
+		w.must(err)
+		there += len(page.Items)
+	}
+	if active := w.pods.Active(); active > there {
+		w.wrong("G4: %d entities are in memory, of which there are %d", active, there)
 	}
 }
 

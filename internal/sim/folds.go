@@ -51,7 +51,7 @@ func (w *process) checkFolds() {
 		return // it has not seen all there was
 	}
 	ctx := context.Background()
-	log, err := w.disk.Memory.Log(ctx, 0, 1<<20)
+	log, err := w.disk.base.Log(ctx, 0, 1<<20)
 	w.must(err)
 	want := map[string][]byte{}
 	for i := range log {

@@ -26,14 +26,17 @@ const flushed = 40 * time.Millisecond
 
 // journalled is a state that tells which messages made it.
 type journalled struct {
-	Log []string `json:"log"`
+	Made bool     `json:"made"` // by Init, or by New
+	Log  []string `json:"log"`
+	Last []string `json:"last"` // the last entry, always in the same place
 }
 
 // seen is what an answer tells of the state that it was computed on, with the
 // answer's own change.
 type seen struct {
 	Log  []string
-	Life uint64 // 0: the store has not named it
+	Life uint64   // 0: the store has not named it
+	Last []string // of the state itself; nil if the type has none
 }
 
 // The messages of entities with a log. Each has an ID that goes into the log.
@@ -65,7 +68,7 @@ type (
 func with(log []string, id string) []string { return append(slices.Clone(log), id) }
 
 // reply is what handlers answer with.
-func reply(c *entity.Context, log []string) seen { return seen{slices.Clone(log), c.Life()} }
+func reply(c *entity.Context, log []string) seen { return seen{Log: slices.Clone(log), Life: c.Life()} }
 
 // refusal is the rejection of a message, which tells what it was judged on.
 func refusal(log []string) error { return entity.Rejectf("%s", strings.Join(log, " ")) }
@@ -80,6 +83,9 @@ func logged[S any](w *process, pod string, log func(*S) []string, put func(*enti
 		"add": entity.Reply(func(c *entity.Context, s *S, m add) (seen, error) {
 			r := reply(c, with(log(s), m.ID))
 			on(c, s, m.ID)
+			if typed, is := any(s).(*journalled); is {
+				r.Last = typed.Last
+			}
 			return r, nil
 		}),
 		"note":  entity.On(func(c *entity.Context, s *S, m note) error { on(c, s, m.ID); return nil }),
@@ -161,9 +167,17 @@ func (w *process) initial(ctx context.Context, name string) error {
 func (w *process) logs(pod string, durability entity.Durability) entity.Type[journalled] {
 	return entity.Type[journalled]{
 		Name: pod, Durability: durability,
-		Init: func(ctx context.Context, name string) (journalled, error) { return journalled{}, w.initial(ctx, name) },
+		Init: func(ctx context.Context, name string) (journalled, error) {
+			return journalled{Made: true}, w.initial(ctx, name)
+		},
 		Handlers: logged(w, pod, func(s *journalled) []string { return s.Log },
-			func(_ *entity.Context, s *journalled, id string) { s.Log = append(s.Log, id) }),
+			func(_ *entity.Context, s *journalled, id string) {
+				s.Log = append(s.Log, id)
+				if len(s.Last) == 0 {
+					s.Last = make([]string, 1)
+				}
+				s.Last[0] = id
+			}),
 	}
 }
 
@@ -171,6 +185,7 @@ func (w *process) logs(pod string, durability entity.Durability) entity.Type[jou
 func (w *process) sourcedLogs(pod string) entity.Sourced[journalled] {
 	return entity.Sourced[journalled]{
 		Name: pod, SnapshotEvery: 3,
+		New: func(string) journalled { return journalled{Made: true} },
 		Commands: logged(w, pod, func(s *journalled) []string { return s.Log },
 			func(c *entity.Context, _ *journalled, id string) { c.Raise(noted{id}) }),
 		Events: entity.Events[journalled]{

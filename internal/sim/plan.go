@@ -64,18 +64,18 @@ func (s step) String() string {
 
 // settings are what holds for a whole run.
 type settings struct {
-	names     int // entities in a pod
-	idle      time.Duration
-	active    int
-	mailbox   int
-	keep      uint64
-	errRate   int
-	slow      time.Duration
-	healing   bool
-	unruly    bool // Init fails at times
-	eager     bool
-	throws    bool // it ends by a crash, not in good order
-	shortness time.Duration
+	names   int // entities in a pod
+	idle    time.Duration
+	active  int
+	mailbox int
+	keep    uint64
+	errRate int
+	slow    time.Duration
+	healing bool
+	unruly  bool // Init fails at times
+	eager   bool
+	throws  bool // it ends by a crash, not in good order
+	file    bool // the disk is a bbolt file
 }
 
 // plan is what a seed decides before the run begins.
@@ -101,21 +101,28 @@ func newPlan(seed uint64) plan {
 		unruly:  rng.IntN(3) == 0,
 		eager:   rng.IntN(4) == 0,
 		throws:  rng.IntN(2) == 0,
+		file:    rng.IntN(40) == 0,
 	}}
 	n := 20 + rng.IntN(70)
 	burst := 0
 	var last step
+	var scene []step
 	for i := range n {
 		s := p.step(rng)
-		if burst > 0 { // many to the same, at once
+		if len(scene) == 0 && rng.IntN(25) == 0 {
+			scene = p.scene(rng)
+		}
+		if len(scene) > 0 {
+			s, scene = scene[0], scene[1:]
+		} else if burst > 0 { // many to the same, at once
 			burst--
 			s = p.message(rng)
 			s.kind, s.pod, s.name = send, last.pod, last.name
-		} else if s.kind == send && rng.IntN(12) == 0 {
+		} else if s.kind == send && s.pod != accounts && s.pod != purses && s.pod != tills && rng.IntN(12) == 0 {
 			burst = 3 + rng.IntN(12)
 		}
 		s.at, s.id = i, fmt.Sprintf("%c%d", 'a'+rune(s.who), i)
-		if s.kind == send {
+		if s.kind == send && burst > 0 {
 			last = s
 		}
 		p.steps = append(p.steps, s)
@@ -129,7 +136,7 @@ func (p *plan) step(rng *rand.Rand) step {
 	switch r := rng.IntN(100); {
 	case r < 50:
 		return p.message(rng)
-	case r < 58:
+	case r < 60:
 		return p.banking(rng)
 	case r < 66:
 		return step{kind: get, pod: p.anyPod(rng), name: p.anyName(rng)}
@@ -150,9 +157,46 @@ func (p *plan) step(rng *rand.Rand) step {
 	case r < 96:
 		return step{kind: crawl, d: time.Duration(rng.IntN(200)) * time.Millisecond}
 	case r < 98:
-		return step{kind: halt, pod: p.anyPod(rng), name: p.anyName(rng), n: rng.IntN(3)}
+		return step{kind: halt, pod: choose(rng, p.anyPod(rng), accounts, purses), name: p.anyName(rng), n: rng.IntN(3)}
 	default:
 		return step{kind: damage, pod: frail, name: p.anyName(rng)}
+	}
+}
+
+// scene is a run of steps that meet in one entity: what seldom comes together by
+// chance.
+func (p *plan) scene(rng *rand.Rand) []step {
+	pod, name := p.anyPod(rng), p.anyName(rng)
+	put := func() step {
+		return step{kind: send, pod: pod, name: name, op: choose(rng, "add", "note"), who: rng.IntN(senders)}
+	}
+	few := func() step { return step{kind: steps, n: 1 + rng.IntN(12)} }
+	look := step{kind: get, pod: pod, name: name}
+	switch rng.IntN(6) {
+	case 0: // a successor while commits are under way
+		return []step{{kind: crawl, d: 20 * time.Millisecond}, put(), few(), put(), few(), {kind: halt, pod: pod, name: name}, put(), few(), put(), {kind: goOn, d: 30 * time.Millisecond}, look}
+	case 1: // the same, in good order
+		return []step{{kind: crawl, d: 20 * time.Millisecond}, put(), few(), put(), {kind: send, pod: pod, name: name, op: "passivate"}, few(), put(), {kind: goOn, d: 25 * time.Millisecond}, put(), look}
+	case 2: // turns behind a commit that fails
+		return []step{{kind: faulty, n: int(choose(rng, lostUnknown, writtenUnknown, refusedBefore, conflict, refusedUnit))}, put(), few(), put(), few(), put(), few(), put(), {kind: goOn, d: 20 * time.Millisecond}, look}
+	case 3: // what an asynchronous entity has shown, and forgets
+		name = p.anyName(rng)
+		pod = beats
+		look = step{kind: get, pod: pod, name: name}
+		return []step{put(), {kind: goOn, d: 100 * time.Millisecond}, put(), {kind: goOn, d: 5 * time.Millisecond}, put(), look, few(), {kind: die}, put(), {kind: goOn, d: 5 * time.Millisecond}, put(), look, {kind: goOn, d: 5 * time.Millisecond}}
+	case 4: // an account that ends before it has delivered
+		pay := func() step {
+			s := p.banking(rng)
+			s.op, s.pod, s.name, s.n = "transfer", choose(rng, accounts, purses), name, 1+rng.IntN(5)
+			return s
+		}
+		a, b := pay(), pay()
+		b.pod, b.to = a.pod, a.to
+		return []step{a, few(), b, few(), {kind: halt, pod: a.pod, name: name}, {kind: leave, d: 30 * time.Millisecond}, few(), b, {kind: goOn, d: 50 * time.Millisecond}}
+	default: // damage, and whoever comes then
+		pod = frail
+		look = step{kind: get, pod: pod, name: name}
+		return []step{put(), {kind: goOn, d: 30 * time.Millisecond}, {kind: send, pod: pod, name: name, op: "passivate"}, {kind: goOn, d: 30 * time.Millisecond}, {kind: damage, pod: pod, name: name}, put(), {kind: goOn, d: 30 * time.Millisecond}, look, put(), look}
 	}
 }
 

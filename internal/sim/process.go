@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -25,8 +26,10 @@ type process struct {
 	folds   *persist.Running
 	unruly  bool
 	dead    bool
-	waiting map[*op]bool // operations whose promise is not settled
-	jobs    int          // reads and asks under way
+	ending  bool
+	halted  map[persist.Key]bool // whose actors were stopped by hand
+	waiting map[*op]bool         // operations whose promise is not settled
+	jobs    int                  // reads and asks under way
 }
 
 // start opens the pods on what the last process left. The disk works meanwhile:
@@ -34,7 +37,7 @@ type process struct {
 func (r *run) start() *process {
 	r.number++
 	seed := r.seed*64 + uint64(r.number)
-	w := &process{run: r, number: r.number, exec: actortest.NewSeeded(seed), rng: rand.New(rand.NewPCG(seed, 1)), waiting: map[*op]bool{}}
+	w := &process{run: r, number: r.number, exec: actortest.NewSeeded(seed), rng: rand.New(rand.NewPCG(seed, 1)), halted: map[persist.Key]bool{}, waiting: map[*op]bool{}}
 	w.sys = actor.NewSystem("sim", actor.Config{Executor: w.exec, Logger: slog.New(slog.DiscardHandler)})
 	r.disk.sys = w.sys
 	calm, next := r.disk.errRate, r.disk.next
@@ -98,6 +101,7 @@ func (w *process) crash() {
 // end stops the process in good order, within a time.
 func (w *process) end(within time.Duration) {
 	w.note("process %d is to end within %v", w.number, within)
+	w.ending = true
 	ctx, cancel := w.sys.WithTimeout(context.Background(), within)
 	defer cancel()
 	err := w.pods.Close(ctx)
@@ -123,12 +127,25 @@ func (w *process) allEnded(when string) {
 	}
 }
 
+// judge looks whether an answer may be given at all.
+func (w *process) judge(o *op, v any) {
+	if s, is := v.(seen); is && len(s.Last) > 0 && s.Last[0] != o.id {
+		w.wrong("G3: the answer to %v shows %v, of a later turn", o.step, s.Last)
+	}
+	if errors.Is(o.err, persist.ErrInvalid) && !w.disk.guilty[o.key()] {
+		w.wrong("G8: %v was refused for its data, for which the store had refused another one: %v", o.step, o.err)
+	}
+	if errors.Is(o.err, actor.ErrStopped) && !w.ending && !w.halted[o.key()] {
+		w.wrong("G4: %v met an entity that was about to leave: %v", o.step, o.err)
+	}
+}
+
 // published looks whether a change that is told to everybody is durable.
 func (w *process) published(c persist.Change) {
 	if w.dead || c.Key.Pod == beats || c.Key.Pod == tills {
 		return
 	}
-	log, err := w.disk.Memory.Log(context.Background(), c.Position-1, 1)
+	log, err := w.disk.base.Log(context.Background(), c.Position-1, 1)
 	w.must(err)
 	if len(log) == 1 && log[0].Position == c.Position {
 		if log[0].Key != c.Key || log[0].Revision != c.Revision || log[0].Life != c.Life {
@@ -136,7 +153,7 @@ func (w *process) published(c persist.Change) {
 		}
 		return
 	}
-	if last, _ := w.disk.Memory.Position(context.Background()); last < c.Position {
+	if last, _ := w.disk.base.Position(context.Background()); last < c.Position {
 		w.wrong("G2: the change %s %d-%d was published at %d; the store is at %d", c.Key, c.Life, c.Revision, c.Position, last)
 	}
 }
@@ -146,7 +163,7 @@ func (w *process) durable(o *op) {
 	if w.dead || o.outcome != done || o.pod == beats || o.pod == frail || o.kind == ask { // an asker hears of it later
 		return
 	}
-	rec, err := w.disk.Memory.Load(context.Background(), o.key())
+	rec, err := w.disk.base.Load(context.Background(), o.key())
 	switch {
 	case o.deletes():
 		if err == nil && rec.Life == o.life {

@@ -15,6 +15,7 @@ import (
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/persist/persisttest"
 	"github.com/twinsrv/twinsrv/pod"
 )
 
@@ -55,9 +56,17 @@ func Run(seed uint64, keep func(step int) bool, log io.Writer) Result {
 		seed: seed, plan: newPlan(seed), log: log, digest: 14695981039346656037,
 		last: map[persist.Key]entity.ETag{}, damaged: map[persist.Key]bool{},
 	}
-	r.disk = newDisk(rand.New(rand.NewPCG(seed, 2)))
-	r.disk.note = r.note
-	r.disk.slow, r.disk.errRate, r.disk.healing = r.plan.slow, r.plan.errRate, r.plan.healing
+	r.disk = &disk{
+		base: inMemory{persisttest.NewMemory()}, rng: rand.New(rand.NewPCG(seed, 2)), note: r.note, guilty: map[persist.Key]bool{},
+		slow: r.plan.slow, errRate: r.plan.errRate, healing: r.plan.healing,
+	}
+	if r.plan.file {
+		var err error
+		if r.disk.base, err = newFile(); err != nil {
+			panic(err) // there is no disk to run it on
+		}
+	}
+	defer func() { r.disk.base.discard() }()
 	r.note("%+v", r.plan.settings)
 	r.active = r.start()
 	for _, s := range r.plan.steps {
@@ -138,19 +147,20 @@ func (r *run) do(s step) {
 	case halt:
 		w.halt(s)
 	case damage:
-		r.damaged[persist.Key{Pod: s.pod, Name: s.name}] = true
-		r.disk.Damage(persist.Key{Pod: s.pod, Name: s.name})
+		key := persist.Key{Pod: s.pod, Name: s.name}
+		r.damaged[key] = r.disk.damage(key) || r.damaged[key]
 	}
 }
 
 // halt stops an entity's actor, as an operator or a supervisor may.
 func (w *process) halt(s step) {
+	w.halted[persist.Key{Pod: s.pod, Name: s.name}] = true
 	ref, err := w.sys.Lookup("/user/pods/" + s.pod + "/" + s.name)
 	if err != nil {
 		return // it is not in memory
 	}
 	switch {
-	case s.n == 0 && s.pod != beats: // what is not flushed may end with an actor
+	case s.n == 0 && s.pod != beats && s.pod != tills: // what is not flushed may end with an actor
 		ref.Stop()
 	case s.n == 1:
 		_ = ref.Tell(actor.PoisonPill{})
@@ -274,6 +284,7 @@ func (w *process) answered(o *op, v any, err error) {
 		return
 	}
 	o.settle(v, err)
+	w.judge(o, v)
 	o.ret = w.tick()
 	if o.outcome == maybe {
 		o.ret = 0
@@ -319,6 +330,9 @@ func (w *process) viewed(o *op, v *pod.View) {
 		w.wrong("G5: %s is shown and cannot be decoded: %v", o.key(), err)
 		return
 	}
+	if !s.Made {
+		w.wrong("G4: %s is there, and was never initialised", o.key())
+	}
 	o.outcome, o.exists, o.life, o.revision, o.log, o.hasLog = done, true, v.Life, v.Revision, s.Log, true
 	w.last[o.key()] = v.ETag()
 }
@@ -346,7 +360,7 @@ func (w *process) listing(s step) {
 		ret := w.tick()
 		there := map[string]bool{}
 		for _, i := range page.Items {
-			there[i.View.Name] = true
+			there[i.Name] = true
 			if i.Err != nil {
 				continue
 			}
