@@ -74,7 +74,11 @@ func (s *System) deadLetter(to string, m Message, reason error) {
 }
 
 // absent deals with a message to an actor that takes none any more.
-func (r *Ref) absent(m Message) {
+func (r *Ref) absent(m Message) { r.leftOver(m, true) }
+
+// leftOver is absent for a message that the parent may be offered, or not: then
+// it is a dead letter.
+func (r *Ref) leftOver(m Message, offered bool) {
 	switch p := m.Payload.(type) {
 	case Terminated, *delegationEnd:
 		return
@@ -84,7 +88,7 @@ func (r *Ref) absent(m Message) {
 		}
 		return
 	case *timer:
-		if !p.take() { // as an own one was, with the actor's timers
+		if p.owner == r || !p.take() { // an own one ends with the actor's timers, wherever it is
 			return
 		}
 		m.Payload = p.msg
@@ -99,7 +103,7 @@ func (r *Ref) absent(m Message) {
 		r.dead(m)
 		return
 	}
-	if r.parent == nil || !r.parent.offer(r.Name(), m) {
+	if !offered || r.parent == nil || !r.parent.offer(r.Name(), m) {
 		r.dead(m)
 	}
 }

@@ -110,11 +110,7 @@ func (r *Ref) drainOne() {
 	r.mu.Unlock()
 	r.draining = false
 	for _, m := range rest {
-		if handsOver {
-			r.dead(m)
-		} else {
-			r.absent(m)
-		}
+		r.leftOver(m, !handsOver)
 	}
 }
 

@@ -20,7 +20,7 @@ func (l *life) claim(name string, m actor.Message) bool {
 		return false
 	}
 	w.note("%v claims %v for %s", l, p, name)
-	if p.own && p.fresh && (!ownTimersOffered || p.timing == nil || !l.w.at[l.path+"/"+name].busy) {
+	if p.own && p.fresh {
 		w.wrong("%v, which its child %s sent to itself, is offered to %v", p, name, l)
 	}
 	if c := p.to; c != nil && !p.many && !p.moved && p.timing == nil && len(c.delegates) == 0 {
@@ -180,9 +180,9 @@ func (w *world) afterwards() {
 	for _, p := range w.parcels {
 		switch t := p.timing; {
 		case p.ends > 0 || t != nil && (t.every || !t.p.fresh && p.front == nil):
-		case t != nil && t.valid() && (!rawDeadLetters || !w.raw):
+		case t != nil && t.valid():
 			w.wrong("%v of a timer is lost", p)
-		case t == nil && (!rawDeadLetters || !w.raw || p.piped == nil):
+		case t == nil:
 			w.wrong("%v to %v is lost", p, p.to)
 		}
 	}

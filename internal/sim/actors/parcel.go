@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"fmt"
+	"go/token"
 	"strings"
 	"time"
 
@@ -185,11 +186,8 @@ func (w *world) onDead(z actor.ZombieMsg) {
 	if p == nil {
 		what := fmt.Sprintf("%T", z.Message.Payload)
 		w.note("dead letter to %s: %s", z.To, what)
-		if strings.HasPrefix(what, "*actor.") {
-			w.raw = true
-			if !rawDeadLetters {
-				w.wrong("the runtime's own %s to %s is a dead letter", what, z.To)
-			}
+		if own, is := strings.CutPrefix(what, "*actor."); is && !token.IsExported(own) {
+			w.wrong("the runtime's own %s to %s is a dead letter", what, z.To)
 		}
 		return
 	}

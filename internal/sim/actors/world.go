@@ -31,7 +31,6 @@ type world struct {
 	userOver  bool // /user has stopped
 	over      bool // the system has stopped; nothing may happen any more
 	delegated bool // somebody has
-	raw       bool // there were dead letters of the runtime's own
 	halted    bool // it was told to
 	shut      bool // the completion service is
 	overheard bool // actors hear of dead letters; theirs about such are only counted
