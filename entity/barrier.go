@@ -284,10 +284,11 @@ func (a *activation) leave(ctx *actor.Context, m *Message, reply *actor.Promise,
 	})
 }
 
-// leaveIfAbsent retires the slot of a name that no entity has, so that refused
-// messages leave nothing behind.
+// leaveIfAbsent retires the slot of a name that no entity has, or of which nothing
+// could be read, so that refused messages leave nothing behind.
 func (a *activation) leaveIfAbsent(ctx *actor.Context) {
-	if a.phase == serving && a.head.revision == 0 && !mutant.On(mutant.RefusedSlotStays) {
+	absent := a.phase == serving && a.head.revision == 0 || a.phase == failed && !a.viewed
+	if absent && !mutant.On(mutant.RefusedSlotStays) {
 		a.leaveIfIdle(ctx)
 	}
 }

@@ -124,9 +124,6 @@ func (a *activation) recovered(ctx *actor.Context, l loaded) {
 	}
 	a.unhold(ctx, holdLoad|holdPoison|holdFull)
 	a.runBarrier(ctx)
-	if a.phase == failed && !a.viewed {
-		a.leaveIfIdle(ctx)
-	}
 }
 
 // begin makes a record that was read the head and the view.

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -172,9 +173,9 @@ func (p *plan) scene(rng *rand.Rand) []step {
 	}
 	few := func() step { return step{kind: steps, n: 1 + rng.IntN(12)} }
 	look := step{kind: get, pod: pod, name: name}
-	switch rng.IntN(6) {
+	switch rng.IntN(7) {
 	case 0: // a successor while commits are under way
-		return []step{{kind: crawl, d: 20 * time.Millisecond}, put(), few(), put(), few(), {kind: halt, pod: pod, name: name}, put(), few(), put(), {kind: goOn, d: 30 * time.Millisecond}, look}
+		return []step{{kind: crawl, d: 20 * time.Millisecond}, put(), few(), put(), few(), {kind: halt, pod: pod, name: name}, few(), put(), few(), put(), {kind: goOn, d: 30 * time.Millisecond}, look}
 	case 1: // the same, in good order
 		return []step{{kind: crawl, d: 20 * time.Millisecond}, put(), few(), put(), {kind: send, pod: pod, name: name, op: "passivate"}, few(), put(), {kind: goOn, d: 25 * time.Millisecond}, put(), look}
 	case 2: // turns behind a commit that fails
@@ -193,6 +194,12 @@ func (p *plan) scene(rng *rand.Rand) []step {
 		a, b := pay(), pay()
 		b.pod, b.to = a.pod, a.to
 		return []step{a, few(), b, few(), {kind: halt, pod: a.pod, name: name}, {kind: leave, d: 30 * time.Millisecond}, few(), b, {kind: goOn, d: 50 * time.Millisecond}}
+	case 5: // more than a receiver takes at once
+		s := p.banking(rng)
+		s.op, s.pod, s.to, s.n = "transfer", choose(rng, accounts, purses), choose(rng, accounts, purses, tills)+"/"+p.anyName(rng), 1
+		back := s
+		back.pod, back.name, _ = strings.Cut(s.to, "/")
+		return []step{s, s, back, s, back, s, few(), back, s, s, {kind: goOn, d: 40 * time.Millisecond}}
 	default: // damage, and whoever comes then
 		pod = frail
 		look = step{kind: get, pod: pod, name: name}

@@ -41,12 +41,13 @@ type run struct {
 	problem []string
 	gap     bool // the projection was told of one
 
-	history []*op // of entities with a log
-	orders  []*order
-	last    map[persist.Key]entity.ETag // the last revision that was seen
-	orderly []int                       // processes that ended in good order
-	damaged map[persist.Key]bool
-	active  *process
+	history   []*op // of entities with a log
+	orders    []*order
+	last      map[persist.Key]entity.ETag // the last revision that was seen
+	orderly   []int                       // processes that ended in good order
+	damaged   map[persist.Key]bool
+	disturbed bool // commits or reads may have failed
+	active    *process
 }
 
 // Run carries out the plan of a seed, but for the steps that keep, if not nil,
@@ -56,6 +57,7 @@ func Run(seed uint64, keep func(step int) bool, log io.Writer) Result {
 		seed: seed, plan: newPlan(seed), log: log, digest: 14695981039346656037,
 		last: map[persist.Key]entity.ETag{}, damaged: map[persist.Key]bool{},
 	}
+	r.disturbed = r.plan.errRate > 0
 	r.disk = &disk{
 		base: inMemory{persisttest.NewMemory()}, rng: rand.New(rand.NewPCG(seed, 2)), note: r.note, guilty: map[persist.Key]bool{},
 		slow: r.plan.slow, errRate: r.plan.errRate, healing: r.plan.healing,
@@ -139,8 +141,10 @@ func (r *run) do(s step) {
 		w.end(s.d)
 		r.active = r.start()
 	case faulty:
+		r.disturbed = true
 		r.disk.next = append(r.disk.next, fate(s.n))
 	case leave:
+		r.disturbed = true
 		r.disk.away = w.sys.Now().Add(s.d)
 	case crawl:
 		r.disk.slow = s.d
