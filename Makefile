@@ -20,6 +20,8 @@ BENCH     ?= .
 FUZZTIME  ?= 20s
 KILLS     ?= 200
 RAPID_CHECKS ?= 2000
+SEEDS     ?= 20000
+BASE      ?= 0
 TESTFLAGS ?=
 PKGS      ?= ./...
 
@@ -33,7 +35,7 @@ NESTED := $(patsubst %/go.mod,%,$(wildcard bench/go.mod tools/go.mod))
 LINTER := $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test race kills model fuzz bench cover lint fmt tidy check \
+.PHONY: help run demo build test race kills model sim sim-mutants sim-cover fuzz bench cover lint fmt tidy check \
 	fmt-check vet-check tidy-check docs-check nested-check cc programs
 
 help: ## list the targets
@@ -62,6 +64,17 @@ kills: programs ## the long form of the tests that kill processes, on every stor
 
 model: programs ## the model-based test for longer, on every store (RAPID_CHECKS=2000; 100 is what make test does)
 	RAPID_CHECKS=$(RAPID_CHECKS) $(GO) test -count=1 -v -timeout 120m $(TESTFLAGS) ./internal/modeltest
+
+sim: ## the simulation under SEEDS seeds (20000) from BASE (0 is a random one)
+	$(GO) run ./internal/sim/simulate --seeds $(SEEDS) --base $(BASE) $(ARGS)
+
+sim-mutants: ## look for each deliberate fault by simulation, from random seeds, and print how many it took
+	$(GO) run ./internal/sim/simulate --mutants --seeds $(SEEDS) --within 2m $(ARGS)
+
+sim-cover: ## the statements that the simulation reaches; sim-cover.out
+	SEEDS=2000 $(GO) test -count=1 -timeout 20m -coverprofile=sim-cover.out \
+		-coverpkg=./actor,./persist,./entity,./pod ./internal/sim/...
+	@tools/scripts/coverage.sh sim-cover.out
 
 fuzz: ## every fuzz target for FUZZTIME each (20s)
 	GO="$(GO)" tools/scripts/fuzz.sh $(FUZZTIME)

@@ -23,6 +23,7 @@ func (r *run) finish() {
 	w := r.active
 	w.unruly = false
 	w.rest()
+	w.checkStranger()
 	before := w.everything()
 	if r.plan.throws {
 		w.crash()

@@ -77,6 +77,7 @@ type settings struct {
 	eager   bool
 	throws  bool // it ends by a crash, not in good order
 	file    bool // the disk is a bbolt file
+	two     bool // there is a second system in the process
 }
 
 // plan is what a seed decides before the run begins.
@@ -103,6 +104,7 @@ func newPlan(seed uint64) plan {
 		eager:   rng.IntN(4) == 0,
 		throws:  rng.IntN(2) == 0,
 		file:    rng.IntN(40) == 0,
+		two:     rng.IntN(8) == 0,
 	}}
 	n := 20 + rng.IntN(70)
 	burst := 0

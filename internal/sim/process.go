@@ -18,18 +18,19 @@ import (
 // process is one life of the program: from a start to a crash or an orderly end.
 type process struct {
 	*run
-	number  int
-	exec    *actortest.Seeded
-	sys     *actor.System
-	rng     *rand.Rand
-	pods    *pod.Pods
-	folds   *persist.Running
-	unruly  bool
-	dead    bool
-	ending  bool
-	halted  map[persist.Key]bool // whose actors were stopped by hand
-	waiting map[*op]bool         // operations whose promise is not settled
-	jobs    int                  // reads and asks under way
+	number   int
+	exec     *actortest.Seeded
+	sys      *actor.System
+	rng      *rand.Rand
+	pods     *pod.Pods
+	folds    *persist.Running
+	unruly   bool
+	stranger *stranger
+	dead     bool
+	ending   bool
+	halted   map[persist.Key]bool // whose actors were stopped by hand
+	waiting  map[*op]bool         // operations whose promise is not settled
+	jobs     int                  // reads and asks under way
 }
 
 // start opens the pods on what the last process left. The disk works meanwhile:
@@ -44,6 +45,9 @@ func (r *run) start() *process {
 	r.disk.errRate, r.disk.next, r.disk.away, r.disk.down = 0, nil, time.Time{}, false
 	w.open()
 	r.disk.errRate, r.disk.next = calm, next
+	if r.plan.two {
+		w.stranger = w.newStranger()
+	}
 	w.unruly = r.plan.unruly
 	r.note("process %d runs", w.number)
 	return w

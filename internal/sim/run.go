@@ -126,6 +126,7 @@ func (r *run) do(s step) {
 	case list:
 		w.listing(s)
 	case goOn:
+		w.visit()
 		w.exec.RunFor(s.d)
 	case steps:
 		for range s.n {

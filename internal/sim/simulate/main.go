@@ -17,7 +17,7 @@ import (
 type options struct {
 	Seeds   int           `default:"1000" help:"How many seeds are run."`
 	Base    uint64        `help:"The first seed; 0 takes a random one."`
-	Twice   bool          `help:"Run each seed twice and compare the traces."`
+	Twice   int           `default:"4" help:"Run each so-many-th seed a second time and compare the traces; 1 is every one, 0 none."`
 	Within  time.Duration `help:"Stop after so long, with the seeds that were run by then; 0 has no bound."`
 	Workers int           `help:"How many seeds are run at a time; 0 takes the number of processors."`
 	Stop    int           `default:"3" help:"Stop after so many failures."`
