@@ -102,6 +102,7 @@ func (b *body) begin() {
 		l.mustStop, l.slowStop = false, false
 	}
 	l.state, l.started, l.mayRestart, l.mayResume, l.escalated = fresh, false, false, false, false
+	l.undecided = false
 	l.body, l.stack, l.dies, l.delegating, l.promises = b, nil, time.Time{}, nil, nil
 	l.held = b.props.held > 0
 	l.front = append(append([]*parcel{}, l.stash...), l.front...)

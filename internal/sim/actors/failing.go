@@ -2,6 +2,7 @@ package actors
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -104,6 +105,9 @@ func (l *life) stops(delay time.Duration) {
 	if r := l.ruleOf(); r == nil || !r.allForOne {
 		return
 	}
+	if delay > 0 { // it is for those who are there when it is over
+		l.parent.allStop = append(l.parent.allStop, l.w.now().Add(delay))
+	}
 	for _, s := range l.siblings() {
 		s.mayStop = true
 		if delay == 0 {
@@ -132,7 +136,7 @@ func (l *life) spend(delay time.Duration) {
 	wait, ok := r.spend(of, w.now())
 	if l.parent != nil && l.parent.fuzzy && r != nil && r.allForOne {
 		ok, wait = true, 0
-		l.mayStop = true
+		l.mayStop, l.undecided = true, true
 		for _, s := range l.siblings() {
 			s.mayStop = true
 		}
@@ -144,6 +148,7 @@ func (l *life) spend(delay time.Duration) {
 	if delay > 0 {
 		wait = delay
 	}
+	l.noLater(wait)
 	l.restarts(wait)
 	if r == nil || !r.allForOne {
 		return
@@ -155,7 +160,15 @@ func (l *life) spend(delay time.Duration) {
 		if s.state == running || s.state == failed {
 			s.restartOwe = max(s.restartOwe, s.instances)
 			s.owed++
+			s.noLater(wait)
 		}
+	}
+}
+
+// noLater says that a restart of l may take as long as wait.
+func (l *life) noLater(wait time.Duration) {
+	if at := l.w.now().Add(wait); at.After(l.restartBy) {
+		l.restartBy = at
 	}
 }
 
@@ -190,7 +203,7 @@ func (b *body) PreRestart(_ *actor.Context, reason error, msg any) {
 		l.owed--
 		l.mayRestart, l.notBefore = true, w.now()
 	}
-	l.state, l.restartAt = restarting, len(w.lives)
+	l.state, l.restartAt, l.undecided = restarting, len(w.lives), false
 	for _, c := range l.children() {
 		if !c.over {
 			l.cares(c).leaving = true
@@ -236,9 +249,12 @@ func (l *life) permit() {
 	l.notBefore = l.w.now()
 	l.mayResume = true
 	if !l.started {
+		permitted := l.state == restarting && l.mayRestart
 		l.mayStop = true
 		l.restarts(0)
-		l.loosen()
+		if !permitted { // of what was escalated once, one restart is counted
+			l.loosen()
+		}
 	}
 }
 
@@ -304,7 +320,8 @@ func (l *life) ends(e actor.Event) {
 	if !l.mayEnd(e.Cause) {
 		w.wrong("%v ended for %v (%v), and nothing made it", l, e.Cause, e.Reason)
 	}
-	if !l.isRouter && l.posted != (l.started && l.state != restarting && l.state != fresh) {
+	instance := l.started && (l.state != restarting || l.undecided) && l.state != fresh
+	if !l.isRouter && l.posted != instance {
 		w.wrong("%v, which was %v, ended; PostStop was called: %v", l, l.state, l.posted)
 	}
 	for _, c := range l.children() {
@@ -317,6 +334,14 @@ func (l *life) ends(e actor.Event) {
 	}
 }
 
+// joinedStop says that l was born while its family waited to be stopped, and
+// that the wait is over.
+func (l *life) joinedStop() bool {
+	return l.parent != nil && slices.ContainsFunc(l.parent.allStop, func(due time.Time) bool {
+		return !l.bornAt.After(due) && !l.w.now().Before(due)
+	})
+}
+
 // mayEnd says that there was something to end l for that cause.
 func (l *life) mayEnd(c actor.StopCause) bool {
 	switch c {
@@ -325,9 +350,9 @@ func (l *life) mayEnd(c actor.StopCause) bool {
 	case actor.CauseSelf:
 		return l.quits
 	case actor.CausePoison:
-		return len(l.pills) > 0 || l.parent != nil && l.parent.isRouter // by Resize
+		return len(l.pills) > 0 || l.resized() || l.knownPill()
 	case actor.CauseFailure:
-		return l.mustStop || l.mayStop || l.quits && l.failing != nil || l.escalated || l.isRouter
+		return l.mustStop || l.mayStop || l.joinedStop() || l.quits && l.failing != nil || l.escalated || l.isRouter
 	case actor.CauseDieIn:
 		return !l.dies.IsZero() && !l.w.now().Before(l.dies)
 	case actor.CauseParent:

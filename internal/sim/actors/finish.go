@@ -130,7 +130,7 @@ func (w *world) atRest() {
 			continue
 		}
 		switch {
-		case l.state == restarting && !w.now().After(l.notBefore), l.state == restarting && l.instances > 20: // it restarts without a limit
+		case l.state == restarting && (!w.now().After(l.notBefore) || !w.now().After(l.restartBy)), l.state == restarting && l.instances > 20: // it restarts without a limit
 		case l.state != running:
 			w.wrong("%v is %v for ever", l, l.state)
 		case l.busy:

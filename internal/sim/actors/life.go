@@ -53,6 +53,7 @@ type life struct {
 	everEscalated bool // the parent may hear of it late
 	mayRestart    bool
 	mayResume     bool
+	undecided     bool // it restarts, or stops as the budget is used up
 	mustStop      bool
 	mayStop       bool
 	slowStop      bool // mustStop, but only after a delay
@@ -64,6 +65,9 @@ type life struct {
 	family        past // of its children, all for one
 	fuzzy         bool // family is not exact
 	restartAt     int  // when the restart began
+	bornAt        time.Time
+	restartBy     time.Time   // when the longest of the waits for a restart is over
+	allStop       []time.Time // when its children stop for one that failed
 
 	stack     []int
 	behaviour int
@@ -107,7 +111,7 @@ func (w *world) live(parent *life, p *props) *life {
 // born registers it.
 func (l *life) born(r *actor.Ref) {
 	w := l.w
-	l.ref, l.path = r, r.Path()
+	l.ref, l.path, l.bornAt = r, r.Path(), w.now()
 	l.number = len(w.lives)
 	w.lives = append(w.lives, l)
 	w.byRef[r] = l
@@ -199,9 +203,12 @@ func (l *life) lost(p *parcel, z actor.ZombieMsg) {
 	}
 }
 
+// resized says that l is the worker of a router, which a Resize may end.
+func (l *life) resized() bool { return l.parent != nil && l.parent.isRouter }
+
 // poisoned looks, when a PoisonPill has ended l, at what it left.
 func (l *life) poisoned() {
-	if len(l.pills) == 0 && (l.parent == nil || !l.parent.isRouter) {
+	if len(l.pills) == 0 && !l.resized() && !l.knownPill() {
 		l.w.wrong("%v ended by a PoisonPill that nobody sent", l)
 	}
 	if len(l.pills) > 1 || l.props.custom {

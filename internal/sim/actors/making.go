@@ -107,6 +107,8 @@ func (w *world) router(parent *life, under *actor.Ref, name string, s step) {
 	p.failNew, p.claims, p.custom, p.hears = 0, false, false, 0
 	if p.policy != actor.Unbounded {
 		p.policy = actor.Fail
+	} else {
+		p.capacity = 0 // it was that of a Queue of one's own
 	}
 	l := w.live(parent, &props{rule: p.rule, ignores: true})
 	l.isRouter = true
