@@ -40,6 +40,7 @@ func (r *run) finish() {
 	r.compare(before, w.everything())
 	w.checkFolds()
 	r.checkAccounts(w.balances())
+	w.checkPapers()
 	w.end(time.Minute)
 }
 
@@ -81,7 +82,7 @@ func (w *process) checkMemory() {
 	}
 	there := 0
 	for _, p := range w.pods.All() {
-		page, err := w.disk.base.List(context.Background(), p.Name(), persist.ListOptions{})
+		page, err := p.List(context.Background(), persist.ListOptions{})
 		w.must(err)
 		there += len(page.Items)
 	}

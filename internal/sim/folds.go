@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"hash/fnv"
+	"time"
 
 	"github.com/twinsrv/twinsrv/persist"
 )
@@ -45,9 +46,39 @@ func digest(old []byte, c *persist.Change) []byte {
 	return h.Sum(nil)
 }
 
+// project does something to the projection, in the background.
+func (w *process) project(n int) {
+	w.jobs++
+	w.sys.Go(func() {
+		ctx, cancel := w.sys.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		var err error
+		switch n {
+		case 0:
+			w.folds.Rebuild()
+		case 1, 2:
+			if err = w.folds.Stop(ctx); err != nil {
+				break
+			}
+			folds, serr := persist.StartProjection(w.pods.Committer(), w.projection())
+			if err = serr; err == nil {
+				w.folds = folds
+			}
+		case 3:
+			err = w.folds.Wait(ctx, w.folds.Position()+1)
+		default:
+			_, _, err = w.folds.Get(ctx, "things/e0")
+		}
+		w.jobs--
+		if !w.dead {
+			w.note("projection, %d: %v, at %d", n, err, w.folds.Position())
+		}
+	})
+}
+
 // checkFolds compares the projection's table with the journal.
 func (w *process) checkFolds() {
-	if w.gap || w.plan.keep > 0 {
+	if w.gap || w.plan.keep > 0 || w.plan.keepFor > 0 {
 		return // it has not seen all there was
 	}
 	ctx := context.Background()

@@ -24,6 +24,9 @@ const (
 	crawl   kind = "crawl"   // syncs take long
 	halt    kind = "halt"    // an entity's actor is stopped
 	damage  kind = "damage"  // an entity's record becomes unreadable
+	keep    kind = "keep"    // a persistent actor counts, or saves
+	project kind = "project" // the projection is stopped, rebuilt or waited for
+	write   kind = "write"   // a document, or the definition of its pod
 )
 
 // step is one step of a plan. What it does not need is zero.
@@ -70,6 +73,7 @@ type settings struct {
 	active  int
 	mailbox int
 	keep    uint64
+	keepFor time.Duration
 	errRate int
 	slow    time.Duration
 	healing bool
@@ -97,6 +101,7 @@ func newPlan(seed uint64) plan {
 		active:  choose(rng, -1, 2, 5),
 		mailbox: choose(rng, 0, 0, 0, 2, 6),
 		keep:    choose[uint64](rng, 0, 0, 30),
+		keepFor: choose(rng, 0, 0, 0, 50*time.Millisecond),
 		errRate: choose(rng, 0, 0, 10, 60),
 		slow:    choose(rng, 0, 2*time.Millisecond, 10*time.Millisecond),
 		healing: rng.IntN(3) == 0,
@@ -139,8 +144,15 @@ func (p *plan) step(rng *rand.Rand) step {
 	switch r := rng.IntN(100); {
 	case r < 50:
 		return p.message(rng)
-	case r < 60:
+	case r < 58:
 		return p.banking(rng)
+	case r < 60:
+		if rng.IntN(4) == 0 {
+			return step{kind: project, n: rng.IntN(5)}
+		}
+		return step{kind: keep, n: rng.IntN(14)}
+	case r < 63:
+		return p.document(rng)
 	case r < 66:
 		return step{kind: get, pod: p.anyPod(rng), name: p.anyName(rng)}
 	case r < 68:
@@ -162,7 +174,18 @@ func (p *plan) step(rng *rand.Rand) step {
 	case r < 98:
 		return step{kind: halt, pod: choose(rng, p.anyPod(rng), accounts, purses), name: p.anyName(rng), n: rng.IntN(3)}
 	default:
+		if rng.IntN(3) == 0 {
+			return step{kind: damage, pod: keepers, name: "k"}
+		}
 		return step{kind: damage, pod: frail, name: p.anyName(rng)}
+	}
+}
+
+// document is something about the pods of documents.
+func (p *plan) document(rng *rand.Rand) step {
+	return step{
+		kind: write, pod: choose(rng, papers, papers, scratch), name: p.anyName(rng), n: rng.IntN(12),
+		op: choose(rng, "merge", "merge", "set", "set", "remove", "declare", "drop"), to: fmt.Sprintf("a%d", rng.IntN(40)),
 	}
 }
 

@@ -26,6 +26,7 @@ type process struct {
 	folds    *persist.Running
 	unruly   bool
 	stranger *stranger
+	keeper   *actor.Ref
 	dead     bool
 	ending   bool
 	halted   map[persist.Key]bool // whose actors were stopped by hand
@@ -62,10 +63,11 @@ func (w *process) open() {
 	var err error
 	w.pods, err = pod.Open(w.sys, store, pod.Config{
 		IdleAfter: s.idle, MaxActive: s.active, Mailbox: s.mailbox,
-		Committer: persist.CommitterConfig{KeepChanges: s.keep, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond},
+		Committer: persist.CommitterConfig{KeepChanges: s.keep, KeepFor: s.keepFor, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond},
 	})
 	w.must(err)
 	w.pods.OnChange(w.published)
+	w.pods.OnCreated(func(c pod.CreatedChild) { w.note("%s/%s was created in life %d", c.Pod, c.Name, c.Life) })
 	eager := w.logs(frail, entity.Sync())
 	eager.Eager = s.eager
 	for _, d := range []entity.Definition{
@@ -75,6 +77,8 @@ func (w *process) open() {
 		_, err := w.pods.Start(context.Background(), d)
 		w.must(err)
 	}
+	w.must(w.declare())
+	w.newKeeper()
 	w.folds, err = persist.StartProjection(w.pods.Committer(), w.projection())
 	w.must(err)
 }
@@ -147,7 +151,7 @@ func (w *process) judge(o *op, v any) {
 
 // published looks whether a change that is told to everybody is durable.
 func (w *process) published(c persist.Change) {
-	if w.dead || c.Key.Pod == beats || c.Key.Pod == tills {
+	if w.dead || c.Key.Pod == beats || c.Key.Pod == tills || c.Key.Pod == scratch {
 		return
 	}
 	log, err := w.disk.base.Log(context.Background(), c.Position-1, 1)

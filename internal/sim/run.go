@@ -45,6 +45,8 @@ type run struct {
 	orders    []*order
 	last      map[persist.Key]entity.ETag // the last revision that was seen
 	orderly   []int                       // processes that ended in good order
+	kept      kept
+	papers    map[string]paper // by entity and member
 	damaged   map[persist.Key]bool
 	disturbed bool // commits or reads may have failed
 	active    *process
@@ -55,7 +57,7 @@ type run struct {
 func Run(seed uint64, keep func(step int) bool, log io.Writer) Result {
 	r := &run{
 		seed: seed, plan: newPlan(seed), log: log, digest: 14695981039346656037,
-		last: map[persist.Key]entity.ETag{}, damaged: map[persist.Key]bool{},
+		last: map[persist.Key]entity.ETag{}, papers: map[string]paper{}, damaged: map[persist.Key]bool{},
 	}
 	r.disturbed = r.plan.errRate > 0
 	r.disk = &disk{
@@ -77,6 +79,7 @@ func Run(seed uint64, keep func(step int) bool, log io.Writer) Result {
 		}
 	}
 	r.finish()
+	r.checkStore()
 	res := Result{Trace: r.digest, Steps: len(r.plan.steps), Events: r.steps}
 	res.Unproven = r.check()
 	res.Wrong = r.problem
@@ -151,9 +154,16 @@ func (r *run) do(s step) {
 		r.disk.slow = s.d
 	case halt:
 		w.halt(s)
+	case keep:
+		w.keep(s.n)
+	case project:
+		w.project(s.n)
+	case write:
+		w.write(s)
 	case damage:
 		key := persist.Key{Pod: s.pod, Name: s.name}
 		r.damaged[key] = r.disk.damage(key) || r.damaged[key]
+		r.kept.unsure = r.kept.unsure || s.pod == keepers
 	}
 }
 
@@ -380,6 +390,11 @@ func (w *process) listing(s step) {
 				o.kind, o.name = get, name
 				w.history = append(w.history, o)
 			}
+		}
+		h := pod.Handle[journalled]{Pod: p}
+		if views, _, err := h.List(context.Background(), persist.ListOptions{Prefix: "e"}); err == nil && !w.dead {
+			w.note("%d can be decoded", len(views))
+			_ = h.Tell(context.Background(), entityName(0), look{}) // nobody hears the answer
 		}
 		w.note("list %s: %s", s.pod, strings.Join(slices.Sorted(maps.Keys(there)), " "))
 	})

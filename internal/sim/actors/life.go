@@ -192,7 +192,7 @@ func (l *life) lost(p *parcel, z actor.ZombieMsg) {
 		if !l.ref.Stopped() {
 			l.w.wrong("%v is a dead letter as if %v had stopped", p, l)
 		}
-		if p.fresh && p.piped == nil {
+		if p.fresh && p.piped == nil && p.timing == nil { // those two arrive when they are due
 			l.leftovers = append(l.leftovers, p)
 		}
 	default:
