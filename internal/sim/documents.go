@@ -82,7 +82,13 @@ func (w *process) write(s step) {
 		return
 	}
 	if s.pod == scratch {
-		if msg, err = p.Spec().Parse(scribble(s)); err != nil {
+		name, body := scribble(s)
+		if s.n == 8 {
+			msg, err = p.Spec().Replace(body)
+		} else {
+			msg, err = p.Spec().Parse(name, body)
+		}
+		if err != nil {
 			w.note("%v", err)
 			return
 		}

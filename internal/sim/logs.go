@@ -52,6 +52,7 @@ type (
 	later  struct{ ID string }     // has itself sent something in a while
 	pipe   struct{ ID, To string } // asks another one aside
 	block  struct{ ID string }     // takes long
+	pin    struct{ ID string }     // stays in memory, or no longer
 	due    struct {                // comes later
 		ID   string
 		Life uint64 // of the entity that sent it
@@ -134,6 +135,16 @@ func logged[S any](w *process, pod string, log func(*S) []string, put func(*enti
 		"piped": entity.On(func(c *entity.Context, s *S, m piped) error {
 			w.sameLife(c, m.ID, m.Life)
 			on(c, s, m.ID)
+			return nil
+		}),
+		"pin": entity.On(func(c *entity.Context, s *S, m pin) error {
+			on(c, s, m.ID)
+			if c.Revision()%2 == 0 {
+				c.PausePassivation()
+			} else {
+				c.ResumePassivation()
+			}
+			c.Logger().Debug("pinned", "at", c.Now())
 			return nil
 		}),
 		"block": entity.On(func(c *entity.Context, s *S, m block) error {

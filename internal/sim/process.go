@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -40,7 +41,7 @@ func (r *run) start() *process {
 	r.number++
 	seed := r.seed*64 + uint64(r.number)
 	w := &process{run: r, number: r.number, exec: actortest.NewSeeded(seed), rng: rand.New(rand.NewPCG(seed, 1)), halted: map[persist.Key]bool{}, waiting: map[*op]bool{}}
-	w.sys = actor.NewSystem("sim", actor.Config{Executor: w.exec, Logger: slog.New(slog.DiscardHandler)})
+	w.sys = actor.NewSystem("sim", actor.Config{Executor: w.exec, Logger: slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug})).With("process", r.number)})
 	r.disk.sys = w.sys
 	calm, next := r.disk.errRate, r.disk.next
 	r.disk.errRate, r.disk.next, r.disk.away, r.disk.down = 0, nil, time.Time{}, false

@@ -178,9 +178,9 @@ func (w *process) halt(s step) {
 	case s.n == 0 && s.pod != beats && s.pod != tills: // what is not flushed may end with an actor
 		ref.Stop()
 	case s.n == 1:
-		_ = ref.Tell(actor.PoisonPill{})
+		_ = w.sys.Select(ref.Path()).Tell(actor.PoisonPill{})
 	default:
-		_ = ref.Tell(struct{ Unknown bool }{}) // no message of an entity
+		_ = ref.TellFrom(struct{ Unknown bool }{}, w.keeper) // no message of an entity
 	}
 }
 
@@ -191,7 +191,7 @@ func (w *process) command(s step) {
 		return
 	}
 	o := &op{step: s, process: w.number, call: w.tick()}
-	if s.op != "passivate" {
+	if s.op != "passivate" && s.op != "retry" {
 		w.history = append(w.history, o)
 		w.children(o)
 	}
@@ -255,6 +255,11 @@ func (w *process) message(o *op) any {
 		msg = pipe{o.id, o.to}
 	case "block":
 		msg = block{o.id}
+	case "pin":
+		msg = pin{o.id}
+	case "retry":
+		o.cond = nil
+		return entity.Retry()
 	case "discard":
 		o.cond = nil
 		return entity.Discard()
@@ -350,6 +355,9 @@ func (w *process) viewed(o *op, v *pod.View) {
 	}
 	o.outcome, o.exists, o.life, o.revision, o.log, o.hasLog = done, true, v.Life, v.Revision, s.Log, true
 	w.last[o.key()] = v.ETag()
+	if tag, err := entity.ParseETag(v.ETag().String()); err != nil || tag != v.ETag() {
+		w.wrong("the tag of %s, %v, is read as %v (%v)", o.key(), v.ETag(), tag, err)
+	}
 }
 
 func decoded[S any](v *pod.View) (s S, err error) {

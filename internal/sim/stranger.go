@@ -13,6 +13,9 @@ import (
 	"github.com/twinsrv/twinsrv/pod"
 )
 
+// owner is what each system has in its global store.
+const owner = actor.Key[string]("sim.owner")
+
 // stranger is a second system in the process, on a store of its own, with the
 // same names (G9). It ends with the process and is forgotten.
 type stranger struct {
@@ -30,6 +33,7 @@ func (w *process) newStranger() *stranger {
 	typ.Init = nil
 	_, err = x.pods.Start(context.Background(), typ)
 	w.must(err)
+	owner.Set(x.sys.Global(), "stranger")
 	return x
 }
 
@@ -49,6 +53,9 @@ func (w *process) visit() {
 func (w *process) checkStranger() {
 	if w.stranger == nil {
 		return
+	}
+	if name, there := owner.Get(w.sys.Global()); there {
+		w.wrong("G9: the global store has the name %s of another system", name)
 	}
 	p, err := w.stranger.pods.Pod(things)
 	w.must(err)
