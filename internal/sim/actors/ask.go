@@ -273,7 +273,7 @@ type deferred struct {
 func (d *deferred) complete(f *failure) {
 	w := d.a.w
 	done, gone := d.cell.Done(), d.cell.GivenUp()
-	if gone && (!done || d.a.answered) {
+	if gone && (!done || d.a.answered && !d.a.p.many) { // of several, one may be dead and the others asked
 		w.wrong("the promise of %v says that it was given up", d.a.p)
 	}
 	var took bool

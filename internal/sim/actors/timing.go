@@ -66,7 +66,7 @@ func (x *timing) delivered(at *life) {
 // cancel stops the timer, from anywhere.
 func (x *timing) cancel() {
 	w := x.owner.w
-	could := x.valid() && (x.every || x.p.ends == 0 && x.p.fresh)
+	could := x.valid() && (x.every || x.p.ends == 0 && x.p.fresh && !x.p.moved)
 	did := x.timer.Stop()
 	w.note("timer of %v is cancelled: %v", x.p, did)
 	if did != could && !x.owner.busy {
