@@ -106,8 +106,9 @@ tidy-check: ## go mod tidy has nothing to change
 	$(GO) mod tidy -diff
 	@set -e; for m in $(NESTED); do echo "(cd $$m) go mod tidy -diff"; $(GO) -C $$m mod tidy -diff; done
 
-vet-check: ## go vet
+vet-check: ## go vet, with the mutants and without
 	$(GO) vet ./...
+	$(GO) vet -tags mutants ./actor ./persist ./entity ./pod ./internal/...
 
 docs-check: ## the documents' Go code compiles, their links lead somewhere
 	$(GO) -C tools run ./doccheck -root ..

@@ -65,3 +65,34 @@ func TestOwnTimerAfterRetiring(t *testing.T) {
 	require.NoError(t, sys.Stop(ctx))
 	exec.Close()
 }
+
+// TestPoisonPillOfADelegator: an actor that takes its PoisonPills itself gets
+// them also while it delegates.
+func TestPoisonPillOfADelegator(t *testing.T) {
+	exec := actortest.NewSeeded(1)
+	defer exec.Close()
+	sys := actor.NewSystem("test", actor.Config{Executor: exec})
+	delegate, err := sys.Spawn("delegate", actor.PropsFunc(func(*actor.Context, any) error { return nil }))
+	require.NoError(t, err)
+	pills := 0
+	p := actor.PropsFunc(func(c *actor.Context, msg any) error {
+		switch msg.(type) {
+		case string:
+			c.DelegateTo(delegate)
+		case actor.PoisonPill:
+			pills++
+		}
+		return nil
+	})
+	p.OwnPoison = true
+	r, err := sys.Spawn("delegator", p)
+	require.NoError(t, err)
+	r.Tell("delegate")
+	r.Tell(actor.PoisonPill{})
+	exec.Run()
+	require.Equal(t, 1, pills)
+	require.False(t, delegate.Stopped())
+	ctx, cancel := sys.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	require.NoError(t, sys.Stop(ctx))
+}

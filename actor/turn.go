@@ -85,7 +85,7 @@ func (r *Ref) deliver(m Message) {
 	own := false
 	switch p := m.Payload.(type) {
 	case PoisonPill:
-		if !r.props.OwnPoison {
+		if own = r.props.OwnPoison; !own {
 			if m.Reply != nil {
 				m.Reply.resolve(nil, nil)
 			}

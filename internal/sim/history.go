@@ -27,7 +27,6 @@ type op struct {
 	step
 	process   int  // the one in which it was sent
 	call, ret int  // events; ret 0: no answer
-	ended     bool // its promise is settled
 	outcome   outcome
 	err       error
 

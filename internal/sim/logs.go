@@ -169,7 +169,7 @@ func (w *process) initial(ctx context.Context, name string) error {
 		_ = w.sys.Sleep(ctx, time.Duration(w.rng.IntN(4))*time.Millisecond)
 	}
 	if w.unruly && w.rng.IntN(8) == 0 {
-		return fmt.Errorf("Init of %s: %w", name, errOnPurpose)
+		return fmt.Errorf("initialise %s: %w", name, errOnPurpose)
 	}
 	return nil
 }

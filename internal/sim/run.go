@@ -107,7 +107,7 @@ func (r *run) note(format string, args ...any) {
 	if r.active != nil {
 		at = r.active.exec.Now().Sub(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	}
-	fmt.Fprintf(r.log, "%4d %12v %s\n", r.now, at, line)
+	_, _ = fmt.Fprintf(r.log, "%4d %12v %s\n", r.now, at, line)
 }
 
 func (r *run) wrong(format string, args ...any) {

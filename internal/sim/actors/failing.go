@@ -350,7 +350,7 @@ func (l *life) mayEnd(c actor.StopCause) bool {
 	case actor.CauseSelf:
 		return l.quits
 	case actor.CausePoison:
-		return len(l.pills) > 0 || l.resized() || l.knownPill()
+		return len(l.pills) > 0 || l.resized()
 	case actor.CauseFailure:
 		return l.mustStop || l.mayStop || l.joinedStop() || l.quits && l.failing != nil || l.escalated || l.isRouter
 	case actor.CauseDieIn:

@@ -133,6 +133,7 @@ func (w *world) atRest() {
 		case l.state == restarting && (!w.now().After(l.notBefore) || !w.now().After(l.restartBy)), l.state == restarting && l.instances > 20: // it restarts without a limit
 		case l.state != running:
 			w.wrong("%v is %v for ever", l, l.state)
+		case l.busy && w.now().Before(l.wakes): // it sleeps in a handler
 		case l.busy:
 			w.wrong("%v handles a message for ever", l)
 		case l.ref.Stopped():

@@ -39,6 +39,7 @@ type life struct {
 	instances int
 	makes     int
 	busy      bool
+	wakes     time.Time // when it last went to sleep in a handler, the end of that
 	held      bool
 	posted    bool // PostStop was called
 	cause     actor.StopCause
@@ -208,7 +209,7 @@ func (l *life) resized() bool { return l.parent != nil && l.parent.isRouter }
 
 // poisoned looks, when a PoisonPill has ended l, at what it left.
 func (l *life) poisoned() {
-	if len(l.pills) == 0 && !l.resized() && !l.knownPill() {
+	if len(l.pills) == 0 && !l.resized() {
 		l.w.wrong("%v ended by a PoisonPill that nobody sent", l)
 	}
 	if len(l.pills) > 1 || l.props.custom {

@@ -98,6 +98,7 @@ func (t *turn) perform(o op) {
 		w.bear(l, name, o.props, t.ctx.Spawn)
 	case opBlock:
 		w.note("%v sleeps %v", l, o.d)
+		l.wakes = w.now().Add(o.d)
 		_ = w.sys.Sleep(context.Background(), o.d)
 		w.note("%v wakes", l)
 	case opStore:

@@ -33,21 +33,21 @@ type options struct {
 func main() {
 	var o options
 	kong.Parse(&o, kong.Description("Runs twinsrv's entities, pods and actors under seeds that decide everything."))
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	if o.Base == 0 {
 		o.Base = rand.Uint64N(1 << 40)
 	}
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	if !o.run(ctx) {
+	if !o.run() {
 		os.Exit(1)
 	}
 }
 
 // run reports whether all is well.
-func (o *options) run(ctx context.Context) bool {
+func (o *options) run() bool {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	switch {
 	case o.Mutants:
 		return o.mutants(ctx)
