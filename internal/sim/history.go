@@ -25,8 +25,8 @@ const (
 // op is one operation on an entity with a log, and what came of it.
 type op struct {
 	step
-	process   int  // the one in which it was sent
-	call, ret int  // events; ret 0: no answer
+	process   int // the one in which it was sent
+	call, ret int // events; ret 0: no answer
 	outcome   outcome
 	err       error
 
