@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,19 +38,63 @@ type world struct {
 	floors *pod.Handle[Floor]
 }
 
-// simulate runs so many steps of a seed's plan, lets everything come to rest,
-// and returns what is wrong then, "" if nothing, and what happened.
-func simulate(t *testing.T, typ entity.Type[Room], seed uint64, steps int) (wrong string, log []string) {
-	w := &world{t: t, typ: typ, seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), store: persisttest.NewCrashStore()}
+// step is one of a plan: a room measures, so many things happen, or the process
+// dies.
+type step struct {
+	room   string // "": none measures
+	tenths int
+	events int // 0: the process dies
+}
+
+func (s step) String() string {
+	switch {
+	case s.room != "":
+		return fmt.Sprintf("%s measures %d", s.room, s.tenths)
+	case s.events > 0:
+		return fmt.Sprintf("%d things happen", s.events)
+	}
+	return "the process dies"
+}
+
+// plan makes the steps of a seed.
+func plan(seed uint64) []step {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	steps := make([]step, 20)
+	for i := range steps {
+		switch n := rng.IntN(20); {
+		case n < 10:
+			steps[i] = step{room: fmt.Sprintf("f%d-r%d", rng.IntN(2), rng.IntN(3)), tenths: 150 + rng.IntN(100)}
+		case n < 19:
+			steps[i] = step{events: 1 + rng.IntN(30)} // it need not come to rest
+		}
+	}
+	return steps
+}
+
+// simulate carries out steps, lets everything come to rest, and returns what is
+// wrong then, "" if nothing, and what happened.
+func simulate(t *testing.T, typ entity.Type[Room], seed uint64, steps []step) (wrong string, log []string) {
+	w := &world{t: t, typ: typ, seed: seed, rng: rand.New(rand.NewPCG(seed, 2)), store: persisttest.NewCrashStore()}
 	w.store.Pause = w.sync
 	w.start()
-	for range steps {
-		w.step()
+	for _, s := range steps {
+		w.do(s)
 	}
 	w.exec.RunFor(time.Minute) // of virtual time: longer than any pause before a repetition
 	wrong = w.check()
 	w.crash()
 	return wrong, w.log
+}
+
+// shrink drops steps for as long as what is left still fails.
+func shrink(t *testing.T, typ entity.Type[Room], seed uint64, steps []step) []step {
+	for i := len(steps) - 1; i >= 0; i-- {
+		less := slices.Delete(slices.Clone(steps), i, i+1)
+		if wrong, _ := simulate(t, typ, seed, less); wrong != "" {
+			steps = less
+		}
+	}
+	return steps
 }
 
 // start begins a process on what the store holds.
@@ -79,19 +124,16 @@ func (w *world) sync(ctx context.Context) error {
 	return w.sys.Sleep(ctx, time.Duration(w.rng.IntN(10_000))*time.Microsecond)
 }
 
-// step does one thing: a room measures, time passes, or the process dies.
-func (w *world) step() {
-	switch n := w.rng.IntN(10); {
-	case n < 6:
-		room, tenths := fmt.Sprintf("f%d-r%d", w.rng.IntN(2), w.rng.IntN(3)), 150+w.rng.IntN(100)
-		w.note("%s measures %d", room, tenths)
-		require.NoError(w.t, w.rooms.Tell(context.Background(), room, Measured{tenths}))
-	case n < 9:
-		for range w.rng.IntN(30) { // it need not come to rest
+func (w *world) do(s step) {
+	w.note("%v", s)
+	switch {
+	case s.room != "":
+		require.NoError(w.t, w.rooms.Tell(context.Background(), s.room, Measured{s.tenths}))
+	case s.events > 0:
+		for range s.events {
 			w.exec.Step()
 		}
 	default:
-		w.note("the process dies")
 		w.crash()
 		w.start()
 	}
