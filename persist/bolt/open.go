@@ -226,7 +226,7 @@ func (o *opened) load(tx *bbolt.Tx) error {
 
 func (o *opened) create(tx *bbolt.Tx) error {
 	if k, _ := tx.Cursor().First(); k != nil {
-		return fmt.Errorf("%w: it holds another program's bucket %q; use another file", ErrFormat, k)
+		return fmt.Errorf("%w: it holds the bucket %q, which is another program's, or the file is damaged; use another file, or restore a backup", ErrFormat, k)
 	}
 	for _, name := range buckets() {
 		if _, err := tx.CreateBucket([]byte(name)); err != nil {
