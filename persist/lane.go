@@ -2,8 +2,6 @@ package persist
 
 import (
 	"fmt"
-
-	"github.com/twinsrv/twinsrv/internal/mutant"
 )
 
 // Lane is one activation's ordered way into a committer.
@@ -44,7 +42,7 @@ func (l *Lane) Submit(u Unit, tag any) {
 }
 
 func (l *Lane) settle(p pending, o Outcome) {
-	if o.Err != nil && l.poison == nil && !mutant.On(mutant.LaneForgetsPoison) {
+	if o.Err != nil && l.poison == nil {
 		l.poison = o.Err
 	}
 	switch {

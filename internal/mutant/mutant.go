@@ -52,9 +52,6 @@ const (
 	// AckBeforeSync: the committer tells the outcome of a change before the
 	// store has it (G2).
 	AckBeforeSync Name = "ack-before-sync"
-	// LaneForgetsPoison: units behind a failed one reach the store, though their
-	// turns were told that they failed (G3).
-	LaneForgetsPoison Name = "lane-forgets-poison"
 	// UnknownAsUndone: a commit of unknown outcome is reported as one that did
 	// nothing (G7).
 	UnknownAsUndone Name = "unknown-as-undone"
@@ -218,7 +215,6 @@ func All() []Mutant {
 		{PipedReachesNext, "G6: what an actor piped to itself reaches the next one of its name", "actor"},
 		{TimersOutliveStop, "G6: timers go on after the actor that set them stopped or restarted", "actor"},
 		{AckBeforeSync, "G2: the committer tells the outcome of a change before the store has it", "persist"},
-		{LaneForgetsPoison, "G3: units behind a failed one reach the store, though their turns were told that they failed", "persist"},
 		{UnknownAsUndone, "G7: a commit of unknown outcome is reported as one that did nothing", "persist"},
 		{ConflictSpreads, "G8: a unit's conflict is reported to its neighbour in the group, too", "persist"},
 		{BadUnitFailsGroup, "G8: one unit that the store refuses for its data fails the whole group", "persist"},
