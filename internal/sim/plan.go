@@ -224,7 +224,7 @@ func (p *plan) scene(rng *rand.Rand) []step {
 		s.op, s.pod, s.to, s.n = "transfer", choose(rng, accounts, purses), choose(rng, accounts, purses, tills)+"/"+p.anyName(rng), 1
 		back := s
 		back.pod, back.name, _ = strings.Cut(s.to, "/")
-		return []step{s, s, back, s, back, s, few(), back, s, s, {kind: goOn, d: 40 * time.Millisecond}}
+		return []step{s, s, few(), back, back, back, few(), s, s, few(), back, back, back, few(), back, {kind: goOn, d: 40 * time.Millisecond}}
 	default: // damage, and whoever comes then
 		pod = frail
 		look = step{kind: get, pod: pod, name: name}

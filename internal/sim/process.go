@@ -144,6 +144,9 @@ func (w *process) judge(o *op, v any) {
 	if errors.Is(o.err, persist.ErrInvalid) && !w.disk.guilty[o.key()] {
 		w.wrong("G8: %v was refused for its data, for which the store had refused another one: %v", o.step, o.err)
 	}
+	if errors.Is(o.err, persist.ErrUnknown) && !w.disturbed && !w.ending && !w.halted[o.key()] {
+		w.wrong("G7: the outcome of %v is said to be unknown, and nothing had failed: %v", o.step, o.err)
+	}
 	waited := !o.adds() || o.op == "block" || o.pod != books // for something, such as Init, that ends with the actor
 	if errors.Is(o.err, actor.ErrStopped) && !w.ending && (!w.halted[o.key()] || !waited && !w.disturbed) {
 		w.wrong("G4: %v met an entity that was about to leave: %v", o.step, o.err)
