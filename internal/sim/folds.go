@@ -60,9 +60,14 @@ func (w *process) project(n int) {
 			if err = w.folds.Stop(ctx); err != nil {
 				break
 			}
-			folds, serr := persist.StartProjection(w.pods.Committer(), w.projection())
-			if err = serr; err == nil {
-				w.folds = folds
+			for { // the store may be away
+				var folds *persist.Running
+				if folds, err = persist.StartProjection(w.pods.Committer(), w.projection()); err == nil {
+					w.folds = folds
+				}
+				if err == nil || w.sys.Sleep(ctx, 10*time.Millisecond) != nil {
+					break
+				}
 			}
 		case 3:
 			err = w.folds.Wait(ctx, w.folds.Position()+1)
