@@ -89,7 +89,7 @@ func (r *Running) stepped(more bool, err error) bool {
 			s.Through = max(s.Through, s.Position)
 		}
 		r.wakeAll()
-		if more || r.again {
+		if more || r.again || r.rebuild { // asked for in the middle of the step
 			return true
 		}
 		r.busy = false
