@@ -1,5 +1,7 @@
 // Package actor is a small actor runtime: actors that handle one message at a
-// time, in a tree, with supervision. It needs only the standard library.
+// time, in a tree, with supervision. It needs only the standard library,
+// beside the deliberate faults of internal/mutant, which only builds with the tag
+// mutants have.
 //
 //	sys := actor.NewSystem("campus", actor.Config{})
 //	room, err := sys.Spawn("room", actor.PropsOf(func() actor.Actor { return &Room{} }))

@@ -36,6 +36,7 @@ type flusher struct {
 	warned   bool        // the log knows that writes fail
 	tried    uint64      // the revision of the write that failed
 	removing bool        // a deletion failed, and may have happened all the same
+	unseen   bool        // turns were failed whose changes the state has all the same
 	pause    time.Duration
 
 	rows    []persist.RowOp // for the next write
@@ -226,6 +227,10 @@ func (a *activation) flushed(ctx *actor.Context, w *flush, o persist.Outcome) {
 		a.head.floor = 0
 	}
 	f.reserved, f.written = w.record.Reserved, w.given
+	if f.unseen && a.queue.len() == 0 && w.record.Revision == a.head.revision {
+		f.unseen, a.viewed = false, true
+		a.host.SetView(w.record) // it is durable, though nobody was told
+	}
 	if f.latest == w.of {
 		f.latest = nil
 	}

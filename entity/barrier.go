@@ -227,6 +227,7 @@ func (a *activation) removeStuck(ctx *actor.Context, m *Message, reply *actor.Pr
 		return
 	}
 	a.queue.failAll(ctx, a, nil, fmt.Errorf("%s: %w: it was deleted before its changes were durable", a.key, persist.ErrUnknown))
+	a.async.unseen = true
 	a.unhold(ctx, holdFull)
 	a.remove(ctx, m, reply)
 }

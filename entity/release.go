@@ -230,7 +230,7 @@ func (a *activation) unapplied(ctx *actor.Context, e *entry, err error) {
 		// Reading anew would lose acknowledged changes. The deletion alone fails;
 		// nothing is handled until the store has said whether it happened.
 		a.queue.failAll(ctx, a, e, err)
-		a.async.removing = true
+		a.async.removing, a.async.unseen = true, true
 		a.async.fail(ctx, a, err)
 		return
 	}

@@ -76,3 +76,39 @@ func TestUnreadAbsentNameLeaves(t *testing.T) {
 	w.exec.RunFor(time.Minute)
 	require.Zero(t, w.pods.Active())
 }
+
+// TestViewAfterAFailedDeletion: what an asynchronous entity writes after a
+// deletion that failed is seen, also what nobody was told the outcome of.
+func TestViewAfterAFailedDeletion(t *testing.T) {
+	store := persisttest.NewFaultStore(persisttest.NewMemory())
+	async := ledgers(func(typ *entity.Type[ledger]) { typ.Durability = entity.Async(40 * time.Millisecond) })
+	w := newWorld(t, 1, store, async, pod.Config{IdleAfter: -1})
+	_, err := w.ask("x", add{"1"})
+	w.must(err)
+	ctx, cancel := w.sys.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	w.must(w.pods.Close(ctx)) // nothing stays reserved
+	w.must(w.sys.Stop(ctx))
+	w.exec.Close()
+
+	w = newWorld(t, 2, store, async, pod.Config{IdleAfter: -1})
+	defer w.close()
+	_, err = w.ask("x", peek{})
+	w.must(err)
+	allow := store.OnUnits(func(u persist.Unit) bool { return u.Key.Name == "x" }, persisttest.RefuseUnit)
+	second := w.send("x", add{"2"})
+	w.exec.RunUntil(func() bool { return store.Commits() > 0 })
+	w.exec.RunFor(5 * time.Millisecond)
+	_, err = w.ask("x", entity.Delete(entity.Condition{}))
+	require.Error(t, err)
+	_, err = w.wait(second)
+	require.ErrorIs(t, err, persist.ErrUnknown)
+	allow()
+	w.exec.RunFor(10 * time.Second)
+	stored, err := store.Load(t.Context(), persist.Key{Pod: "ledgers", Name: "x"})
+	w.must(err)
+	v, err := w.h.Get(t.Context(), "x")
+	w.must(err)
+	require.Equal(t, stored.Revision, v.Revision)
+	require.Equal(t, []string{"1", "2"}, v.State.Log)
+}

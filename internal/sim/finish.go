@@ -117,30 +117,10 @@ func (r *run) compare(before, after map[persist.Key]*op) {
 		if r.damaged[key] && errors.Is(a.err, entity.ErrQuarantined) {
 			continue // it was in memory, and its record damaged behind its back
 		}
-		if key.Pod == beats && r.undecided(b, a) {
-			continue
-		}
 		if b.exists != a.exists || b.life != a.life || b.revision != a.revision || !slices.Equal(b.log, a.log) || (a.err == nil) != (b.err == nil) {
 			r.wrong("G5: %s was %d-%d %v (%v), and after a start is %d-%d %v (%v)", key, b.life, b.revision, b.log, b.err, a.life, a.revision, a.log, a.err)
 		}
 	}
-}
-
-// undecided reports whether all that a state has beyond an earlier one of its life
-// are operations that nobody was told the outcome of. An asynchronous entity of
-// which a deletion has failed may write them though its view never showed them.
-func (r *run) undecided(before, after *op) bool {
-	n := len(before.log)
-	if !before.exists || !after.exists || before.life != after.life || len(after.log) <= n || !slices.Equal(before.log, after.log[:n]) {
-		return false
-	}
-	open := map[string]bool{}
-	for _, o := range r.history {
-		if o.outcome == maybe && o.kind != get {
-			open[o.id] = true
-		}
-	}
-	return !slices.ContainsFunc(after.log[n:], func(id string) bool { return !open[id] })
 }
 
 // balances reads all accounts.

@@ -206,7 +206,7 @@ func (o *opened) load(tx *bbolt.Tx) error {
 	}
 	for _, name := range buckets() {
 		if tx.Bucket([]byte(name)) == nil {
-			return fmt.Errorf("%w: the bucket %q is missing", ErrDamaged, name)
+			return missing(tx, name)
 		}
 	}
 	if o.trimmed, err = trimmedThrough(tx); err != nil {
@@ -224,9 +224,25 @@ func (o *opened) load(tx *bbolt.Tx) error {
 	return nil
 }
 
+// missing is the error about a bucket whose name is not where it must be, in a
+// file that has others of this program's.
+func missing(tx *bbolt.Tx, name string) error {
+	return damaged(tx.DB().Path(), uint64(tx.Cursor().Bucket().Root()), "the bucket %q is missing", name)
+}
+
+// create makes the buckets of a file that has none.
 func (o *opened) create(tx *bbolt.Tx) error {
+	ours := 0
+	for _, name := range buckets() {
+		if tx.Bucket([]byte(name)) != nil {
+			ours++
+		}
+	}
+	if ours > 1 { // another program may have one of such a name
+		return missing(tx, metaBucket)
+	}
 	if k, _ := tx.Cursor().First(); k != nil {
-		return fmt.Errorf("%w: it holds the bucket %q, which is another program's, or the file is damaged; use another file, or restore a backup", ErrFormat, k)
+		return fmt.Errorf("%w: it holds another program's bucket %q; use another file", ErrFormat, k)
 	}
 	for _, name := range buckets() {
 		if _, err := tx.CreateBucket([]byte(name)); err != nil {

@@ -66,6 +66,8 @@ func fitsJSONB(text []byte) bool {
 	return true
 }
 
+const replacement = string(utf8.RuneError)
+
 // stringFits returns the length of the string that text begins with, and whether
 // the server takes its escapes.
 func stringFits(text []byte) (n int, ok bool) {
@@ -80,13 +82,14 @@ func stringFits(text []byte) (n int, ok bool) {
 	if !bytes.Contains(s, []byte(`\u`)) {
 		return end + 1, true
 	}
-	// The decoder puts U+FFFD where a surrogate has no other half; what was
-	// written as such itself is refused with them.
+	// The decoder puts U+FFFD where a surrogate has no other half: then there are
+	// more of them than were written. What was written as the escape of one is
+	// refused with them.
 	var decoded string
 	if json.Unmarshal(s, &decoded) != nil {
 		return 0, false
 	}
-	return end + 1, !strings.ContainsRune(decoded, 0) && !strings.ContainsRune(decoded, utf8.RuneError)
+	return end + 1, !strings.ContainsRune(decoded, 0) && strings.Count(decoded, replacement) == bytes.Count(s, []byte(replacement))
 }
 
 func numberLength(text []byte) int {
