@@ -36,8 +36,11 @@ type flusher struct {
 	warned   bool        // the log knows that writes fail
 	tried    uint64      // the revision of the write that failed
 	removing bool        // a deletion failed, and may have happened all the same
-	unseen   bool        // turns were failed whose changes the state has all the same
 	pause    time.Duration
+
+	// unseen is the state after turns that were failed by a deletion which then
+	// failed itself: it stands, though no answer has told of it.
+	unseen *snapshot.Record
 
 	rows    []persist.RowOp // for the next write
 	given   uint64          // rows that were ever to be written
@@ -227,9 +230,8 @@ func (a *activation) flushed(ctx *actor.Context, w *flush, o persist.Outcome) {
 		a.head.floor = 0
 	}
 	f.reserved, f.written = w.record.Reserved, w.given
-	if f.unseen && a.queue.len() == 0 && w.record.Revision == a.head.revision {
-		f.unseen, a.viewed = false, true
-		a.host.SetView(w.record) // it is durable, though nobody was told
+	if f.unseen != nil && f.unseen.Revision <= f.reserved {
+		a.show(f.unseen)
 	}
 	if f.latest == w.of {
 		f.latest = nil
@@ -267,6 +269,13 @@ func (f *flusher) fail(ctx *actor.Context, a *activation, err error) {
 	f.schedule(ctx, a, f.pause)
 }
 
+// show makes a state the view. Its life may have been named since.
+func (a *activation) show(r *snapshot.Record) {
+	r.Life = a.head.life
+	a.viewed, a.async.unseen = true, nil
+	a.host.SetView(r)
+}
+
 // flushHead goes on after a failed write from what the store holds.
 func (a *activation) flushHead(ctx *actor.Context, m flushHead) {
 	f := &a.async
@@ -280,6 +289,9 @@ func (a *activation) flushHead(ctx *actor.Context, m flushHead) {
 		}
 		if f.removing { // else the barrier is another message's
 			f.removing = false
+			if f.unseen != nil && f.unseen.Revision <= f.reserved {
+				a.show(f.unseen)
+			}
 			a.unhold(ctx, holdBarrier)
 		}
 		f.start(ctx, a, false)

@@ -48,7 +48,7 @@ func (a *activation) delivered(ctx *actor.Context, m *Message, reply *actor.Prom
 	switch n, refused := a.mail.outbox.undelivered(a.key); {
 	case n == 0:
 		a.drained(ctx, m, reply, f)
-	case refused, a.host.Closing(): // it may take long, and nothing else would be handled meanwhile
+	case refused, a.host.Closing() && !a.spec.Durability.IsVolatile(): // it may take long, and nothing else would be handled meanwhile
 		a.refuse(ctx, m, reply, a.undeliverable(n))
 	default:
 		a.hold(ctx, holdBarrier)
@@ -226,8 +226,10 @@ func (a *activation) removeStuck(ctx *actor.Context, m *Message, reply *actor.Pr
 		a.refuse(ctx, m, reply, fmt.Errorf("%s: %w", a.key, err))
 		return
 	}
+	if r := a.queue.last(); r != nil {
+		a.async.unseen = r
+	}
 	a.queue.failAll(ctx, a, nil, fmt.Errorf("%s: %w: it was deleted before its changes were durable", a.key, persist.ErrUnknown))
-	a.async.unseen = true
 	a.unhold(ctx, holdFull)
 	a.remove(ctx, m, reply)
 }

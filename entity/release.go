@@ -50,6 +50,16 @@ func (q *releaseQueue) add(e *entry) {
 func (q *releaseQueue) full() bool  { return q.len() >= maxInFlight || q.bytes >= maxBytesInFlight }
 func (q *releaseQueue) roomy() bool { return q.len() <= maxInFlight/2 && q.bytes <= maxBytesInFlight/2 }
 
+// last returns the newest state that waits, nil if there is none.
+func (q *releaseQueue) last() *snapshot.Record {
+	for i := len(q.entries) - 1; i >= q.start; i-- {
+		if r := q.entries[i].record; r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
 func (e *entry) size() int {
 	if e.record == nil {
 		return 0
@@ -139,8 +149,10 @@ func (a *activation) letOut(ctx *actor.Context, e *entry) {
 		a.host.SetRemoving(false)
 	case e.record != nil:
 		e.record.Life = e.life
-		a.viewed = true
+		a.viewed, a.async.unseen = true, nil
 		a.host.SetView(e.record)
+	case a.async.unseen != nil: // the answer was computed on it
+		a.show(a.async.unseen)
 	}
 	a.answer(e)
 	e.doEffects(ctx)
@@ -230,7 +242,7 @@ func (a *activation) unapplied(ctx *actor.Context, e *entry, err error) {
 		// Reading anew would lose acknowledged changes. The deletion alone fails;
 		// nothing is handled until the store has said whether it happened.
 		a.queue.failAll(ctx, a, e, err)
-		a.async.removing, a.async.unseen = true, true
+		a.async.removing = true
 		a.async.fail(ctx, a, err)
 		return
 	}

@@ -18,6 +18,9 @@ const (
 	typeTimestamptz = 1184
 )
 
+// maxGuess bounds the room that is made ahead for a column.
+const maxGuess = 1 << 20
+
 // arrayOf makes a column of the values in the server's binary form of an array.
 // encode appends one element, or says that it is NULL.
 func arrayOf[T any](element uint32, values []T, encode func(dst []byte, v *T) (_ []byte, ok bool)) []byte {
@@ -35,8 +38,8 @@ func arrayOf[T any](element uint32, values []T, encode func(dst []byte, v *T) (_
 			nulls = 1
 			binary.BigEndian.PutUint32(out[at:], ^uint32(0))
 		}
-		if i == 0 { // the others will be about as long
-			out = slices.Grow(out, (len(out)-at+8)*len(values))
+		if i == 0 { // the others will be about as long, unless the first is an exception
+			out = slices.Grow(out, min((len(out)-at+8)*(len(values)-1), maxGuess))
 		}
 	}
 	for i, n := range [...]uint32{1, nulls, element, uint32(len(values)), 1} { // dimensions, nulls, type, length, first index

@@ -28,9 +28,10 @@ type Migrations struct {
 	Version int64       // of the schema afterwards
 }
 
-// Migrate brings the schema up to date and says what it did. It may run while a
-// server serves the store, and several may run at once: each waits for the
-// other under a lock of its session. It fails with ErrSchema when the schema is
+// Migrate brings the schema up to date and says what it did. It does no
+// harm while a server serves the store, but commits wait as long as a step of it
+// locks their table, and fail when that exceeds their timeout. Several may run at
+// once: each waits for the other under a lock of its session. It fails with ErrSchema when the schema is
 // newer than the program, having changed nothing. Which schema the URL says, as
 // in Config.Schema; ctx alone bounds how long it takes.
 func Migrate(ctx context.Context, url string) (Migrations, error) {

@@ -126,7 +126,11 @@ func (m *renderer) float(f float64, bits int) bool {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return false
 	}
-	m.out = strconv.AppendFloat(m.out, f, 'f', -1, bits)
+	form := byte('f')
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) { // as encoding/json has it: 5e-324 would take 326 digits
+		form = 'e'
+	}
+	m.out = strconv.AppendFloat(m.out, f, form, -1, bits)
 	return true
 }
 
