@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -15,7 +17,8 @@ import (
 )
 
 // Backup implements persist.Backuper. What it writes is a file of this package,
-// which Restore puts in its place and Open would open, too.
+// which Restore puts in its place and Open would open, too. The mark of a commit
+// log is left out, and with it whatever stands in that log alone.
 //
 // The file is first copied to a temporary one beside it, which needs as much
 // room, and that is written to w: however slowly w takes it, commits go on, and
@@ -37,7 +40,13 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 		_ = f.Close()
 		_ = os.Remove(f.Name())
 	}()
+	marked := false
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		_, m, err := readMark(tx)
+		if err != nil {
+			return err
+		}
+		marked = m != persist.Mark{}
 		w := &watchedWriter{ctx: ctx, w: f, store: s}
 		if _, err := tx.WriteTo(w); w.err == nil {
 			return err
@@ -47,13 +56,47 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("back up %s: %w", s.path, err)
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("back up %s: %w", s.path, err)
+	send := func() error {
+		// bbolt may have the file, so that its offset is not ours.
+		if _, err := io.Copy(&watchedWriter{ctx: ctx, w: w}, io.NewSectionReader(f, 0, math.MaxInt64)); err != nil {
+			return fmt.Errorf("write the backup of %s: %w", s.path, err)
+		}
+		return nil
 	}
-	if _, err := io.Copy(&watchedWriter{ctx: ctx, w: w}, f); err != nil {
-		return fmt.Errorf("write the backup of %s: %w", s.path, err)
+	if !marked {
+		return send()
 	}
-	return nil
+	return unmark(f, send)
+}
+
+// unmark removes the mark of a commit log from a copy, which need not be durable,
+// calls then, and closes the copy. That may have no name any more.
+func unmark(f *os.File, then func() error) error {
+	var db *bbolt.DB
+	err := guard(f.Name(), func() (err error) {
+		if db, err = bbolt.Open(f.Name(), 0o600, &bbolt.Options{
+			Timeout: time.Millisecond, FreelistType: bbolt.FreelistMapType, NoSync: true, NoGrowSync: true, NoStatistics: true,
+			OpenFile: func(string, int, os.FileMode) (*os.File, error) { return f, nil },
+		}); err != nil {
+			return err
+		}
+		return db.Update(func(tx *bbolt.Tx) error {
+			plain, _, err := readMark(tx)
+			if err != nil {
+				return err
+			}
+			return putFormat(tx.Bucket([]byte(metaBucket)), plain, persist.Mark{})
+		})
+	})
+	if err != nil {
+		err = fmt.Errorf("leave the mark of the log out of the backup: %w", err)
+	} else {
+		err = then()
+	}
+	if db != nil && !isFault(err) {
+		err = errors.Join(err, db.Close())
+	}
+	return err
 }
 
 // watchedWriter fails once its context has ended or, if it has one, its store
@@ -83,7 +126,8 @@ func (w *watchedWriter) Write(b []byte) (int, error) {
 // Restore makes the file at path of what Backup has written. It refuses, with an
 // error that wraps fs.ErrExist, when something is there already, and with one
 // that wraps ErrDamaged or ErrFormat when r does not give a whole file of this
-// package. Only a file that was checked and synced appears under that name.
+// package, or ErrLogged when it is a copy of one with a commit log in front and
+// no backup. Only a file that was checked and synced appears under that name.
 func Restore(path string, r io.Reader) (err error) {
 	defer func() {
 		if err != nil {

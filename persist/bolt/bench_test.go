@@ -3,6 +3,8 @@ package bolt
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +57,62 @@ func BenchmarkCommit(b *testing.B) {
 				}
 				b.ReportMetric(float64(units)/b.Elapsed().Seconds(), "units/s")
 			})
+		}
+	}
+}
+
+// BenchmarkFold steps entities in batches of 5,000 that were sorted, as a commit
+// log folds them: each has the newest of an entity, and so many changes of it.
+func BenchmarkFold(b *testing.B) {
+	const batch, entities = 5000, 100_000
+	for _, changes := range []int{1, 10} {
+		b.Run(fmt.Sprintf("changes=%d", changes), func(b *testing.B) {
+			s := mustOpen(b, filepath.Join(b.TempDir(), "bench.db"), Config{CommitLog: true})
+			defer func() { _ = s.Close() }()
+			lives := populate(b, s, entities)
+			revisions := make([]uint64, entities)
+			next, from := s.next, 0
+			b.ResetTimer()
+			keys := 0
+			for b.Loop() {
+				b.StopTimer()
+				f := persist.Fold{Mark: persist.Mark{Log: 7, Through: next}}
+				for range batch {
+					from = (from + 7919) % entities
+					k := rooms(fmt.Sprintf("tower-%d-%d", from%100, from))
+					for range changes {
+						revisions[from]++
+						f.Changes = append(f.Changes, persist.Change{Key: k, Position: next, Life: lives[from], Revision: revisions[from] + 1, Data: fmt.Appendf(nil, "%0200d", from)})
+						next++
+					}
+					f.Records = append(f.Records, persist.Stored{Key: k, Record: lived(revisions[from]+1, fmt.Sprintf("%0200d", from), lives[from])})
+				}
+				slices.SortFunc(f.Records, func(x, y persist.Stored) int { return strings.Compare(x.Key.String(), y.Key.String()) })
+				f.Filed = f.Changes
+				b.StartTimer()
+				if err := s.Fold(ctx, f); err != nil {
+					b.Fatal(err)
+				}
+				keys += batch
+			}
+			b.ReportMetric(float64(keys)/b.Elapsed().Seconds(), "keys/s")
+		})
+	}
+}
+
+// BenchmarkHeads reads the heads of 256 entities of 100,000.
+func BenchmarkHeads(b *testing.B) {
+	s := tempStore(b)
+	populate(b, s, 100_000)
+	keys, from := make([]persist.Key, 256), 0
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range keys {
+			from = (from + 7919) % 100_000
+			keys[i] = rooms(fmt.Sprintf("tower-%d-%d", from%100, from))
+		}
+		if _, err := s.Heads(ctx, keys); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

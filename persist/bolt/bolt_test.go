@@ -29,12 +29,12 @@ var ctx = context.Background()
 
 func TestConforms(t *testing.T) {
 	t.Parallel()
-	conform(t, Config{MaxRecord: 2 << 20})
+	conform(t, Config{MaxRecord: 2 << 20, CommitLog: true})
 }
 
 func TestConformsWithShortTails(t *testing.T) {
 	t.Parallel()
-	conform(t, Config{MaxRecord: 2 << 20, tail: 2})
+	conform(t, Config{MaxRecord: 2 << 20, CommitLog: true, tail: 2})
 }
 
 func conform(t *testing.T, cfg Config) {

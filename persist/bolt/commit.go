@@ -26,30 +26,43 @@ func (s *Store) Commit(ctx context.Context, units []persist.Unit) ([]persist.Out
 		return nil, err
 	}
 	defer s.release()
-	c := commit{s: s, next: s.next, outcomes: make([]persist.Outcome, len(units))}
+	c := s.newCommit()
+	c.outcomes = make([]persist.Outcome, len(units))
 	err := s.update(func(tx *bbolt.Tx) error { return c.run(tx, units) })
+	if err != nil {
+		return nil, s.notCommitted(&c, err)
+	}
+	s.adoptCommit(&c)
+	return c.outcomes, nil
+}
+
+// newCommit begins a transaction's worth of writing. The caller has the turn.
+func (s *Store) newCommit() commit {
+	return commit{s: s, next: s.next, mark: s.mark()}
+}
+
+// notCommitted is the error of a commit that update has failed with.
+func (s *Store) notCommitted(c *commit, err error) error {
 	switch {
 	case metDamage(err) && c.shared:
 		// Every commit needs this page. The store goes out of service, and Reopen
 		// says which page it is.
 		s.fail(err, false)
-		return nil, s.unavailable(err)
+		return s.unavailable(err)
 	case metDamage(err):
 		// A damaged page was met before anything was written, and it is one that
 		// only some entities need. Halving the group leaves the entity whose page
 		// this is alone with its failure.
-		return nil, fmt.Errorf("%w: %w", persist.ErrInvalid, err)
-	case err != nil:
-		return nil, err
+		return fmt.Errorf("%w: %w", persist.ErrInvalid, err)
 	}
-	s.adoptCommit(&c)
-	return c.outcomes, nil
+	return err
 }
 
 // adoptCommit takes over what a durable commit has changed. The caller has the
 // turn.
 func (s *Store) adoptCommit(c *commit) {
 	s.next, s.format = c.next, max(s.format, c.format)
+	s.marked.Store(&c.mark)
 	for kind := range c.kinds {
 		s.kinds[kind] = struct{}{}
 	}
@@ -60,7 +73,8 @@ type commit struct {
 	s        *Store
 	next     uint64
 	outcomes []persist.Outcome
-	format   uint64                 // what the file has to be of, for what was written
+	format   uint64 // what the file has to be of, for what was written; see Store.format
+	mark     persist.Mark
 	created  map[persist.Key]uint64 // lives that began in this call
 	kinds    map[string]struct{}    // kinds of rows that are new to the file
 	shared   bool                   // what is being touched is touched by every commit
@@ -113,8 +127,8 @@ func (c *commit) run(tx *bbolt.Tx, units []persist.Unit) error {
 // putNumbers writes the store's own numbers.
 func (c *commit) putNumbers() error {
 	c.shared = true
-	if c.format > c.s.format {
-		if err := putNumber(c.meta, formatKey, c.format); err != nil {
+	if c.format > c.s.format || c.mark != c.s.mark() {
+		if err := putFormat(c.meta, max(c.format, c.s.format), c.mark); err != nil {
 			return err
 		}
 	}
@@ -139,42 +153,21 @@ func (c *commit) check(u *persist.Unit) (stored, error) {
 	}
 	k := recordKey(u.Key)
 	var b stored
-	var unread error
+	h := persist.Head{}
 	if err := guard(c.s.path, func() error {
 		v := c.records.Get(k)
 		if v == nil {
 			return nil
 		}
 		b.exists = true
-		b.entry, _, unread = readEntry(k, v)
-		b.readable = unread == nil
+		b.entry, _, h.Err = readEntry(k, v)
+		b.readable = h.Err == nil
 		return nil
 	}); err != nil {
 		return b, fmt.Errorf("%w: %w", persist.ErrInvalid, err)
 	}
-	switch {
-	case u.Force:
-		return b, nil
-	case u.Expect == 0 && !b.exists:
-		return b, nil
-	case u.Expect == 0:
-		return b, fmt.Errorf("%w: it exists already", persist.ErrConflict)
-	case !b.exists:
-		return b, fmt.Errorf("%w: it does not exist", persist.ErrConflict)
-	case !b.readable:
-		return b, fmt.Errorf("%w: the stored record cannot be read: %w", persist.ErrConflict, unread)
-	}
-	life := u.Life
-	if life == 0 {
-		if life = c.created[u.Key]; life == 0 {
-			return b, fmt.Errorf("%w: no earlier unit of the call created it, and no life is given", persist.ErrConflict)
-		}
-	}
-	if b.life != life || b.revision != u.Expect {
-		return b, fmt.Errorf("%w: life %d revision %d is stored, the unit expects %d and %d",
-			persist.ErrConflict, b.life, b.revision, life, u.Expect)
-	}
-	return b, nil
+	h.Exists, h.Life, h.Revision = b.exists, b.life, b.revision
+	return b, h.Admits(u, c.created[u.Key])
 }
 
 // apply writes a unit that was checked.
@@ -242,6 +235,11 @@ func (c *commit) putChange(change *persist.Change) error {
 	if err := c.note(change); err != nil {
 		return err
 	}
+	return c.logChange(change)
+}
+
+// logChange writes a change into the log alone.
+func (c *commit) logChange(change *persist.Change) error {
 	if change.Event {
 		c.format = formatEvents
 	}

@@ -24,6 +24,10 @@ type Config struct {
 	// damaged meta page is passed over in favour of the other, which may lack
 	// the last commit.
 	NoVerify bool
+	// CommitLog says that the caller puts a commit log in front of the store.
+	// Without it a file in front of which one stands is refused with ErrLogged,
+	// unless NoVerify is set: what was acknowledged may stand in the log alone.
+	CommitLog bool
 
 	tail int             // entries in an entity's tail; tests make it small
 	hold <-chan struct{} // tests: nothing is checked after Open before it is closed

@@ -1,6 +1,6 @@
 // Package bolt keeps entities in one file, by bbolt: the store of a twinsrv on
 // one machine. It implements persist.PersistenceService, and with it
-// persist.Reopener, Importer, Backuper and Compacter.
+// persist.Reopener, Importer, Backuper, Compacter and Folder.
 //
 // Commits are groups: one transaction and two syncs for all the units of a
 // call, however many. Reads are short transactions of at most 256 items or
@@ -37,5 +37,7 @@
 // It belongs to one Store at a time. It is a bbolt file, in the byte order of
 // the machine. Its format is 1 until the first event is stored
 // (persist.Change.Event), and then 2, which programs that know no events refuse.
-// Each version reads the files of those before it; testdata has one of each.
+// While a commit log stands in front of it (see Config.CommitLog) it is 3, which
+// programs that know no logs refuse, and afterwards what it was. Each version
+// reads the files of those before it; testdata has one of each but the last.
 package bolt

@@ -12,4 +12,7 @@ var (
 	// ErrFormat says that the file is not one of this program's: of another
 	// program, or of a newer version.
 	ErrFormat = errors.New("the file's format is not known")
+	// ErrLogged says that a commit log stands in front of the file, which holds
+	// what the file does not have yet.
+	ErrLogged = errors.New("a commit log stands in front of the file")
 )

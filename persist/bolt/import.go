@@ -19,7 +19,7 @@ func (s *Store) Import(ctx context.Context, b persist.Batch) error {
 		return err
 	}
 	defer s.release()
-	c := commit{s: s, next: s.next}
+	c := s.newCommit()
 	if err := s.update(func(tx *bbolt.Tx) error { return c.take(tx, &b) }); err != nil {
 		return unreadable("import", err)
 	}
@@ -32,12 +32,10 @@ func (c *commit) take(tx *bbolt.Tx, b *persist.Batch) error {
 	c.open(tx)
 	last := b.Position
 	for i := range b.Records {
-		r := &b.Records[i]
-		k := recordKey(r.Key)
-		if err := c.records.Put(k, sealRecord(k, &r.Record)); err != nil {
+		if err := c.takeRecord(&b.Records[i]); err != nil {
 			return err
 		}
-		last = max(last, r.Record.Life)
+		last = max(last, b.Records[i].Record.Life)
 	}
 	for i := range b.Changes {
 		if err := c.takeChange(&b.Changes[i]); err != nil {
@@ -46,8 +44,7 @@ func (c *commit) take(tx *bbolt.Tx, b *persist.Batch) error {
 		last = max(last, b.Changes[i].Position, b.Changes[i].Life)
 	}
 	for i := range b.Rows {
-		r := &b.Rows[i]
-		if err := c.putRow(r.Key, &persist.RowOp{Kind: r.Kind, ID: r.ID, Value: r.Value}); err != nil {
+		if err := c.takeRow(&b.Rows[i]); err != nil {
 			return err
 		}
 	}
@@ -56,6 +53,15 @@ func (c *commit) take(tx *bbolt.Tx, b *persist.Batch) error {
 	}
 	c.next = max(c.next, last+1)
 	return c.putNumbers()
+}
+
+func (c *commit) takeRecord(r *persist.Stored) error {
+	k := recordKey(r.Key)
+	return c.records.Put(k, sealRecord(k, &r.Record))
+}
+
+func (c *commit) takeRow(r *persist.Row) error {
+	return c.putRow(r.Key, &persist.RowOp{Kind: r.Kind, ID: r.ID, Value: r.Value})
 }
 
 // takeChange files a change wherever it belongs among those of its entity.
@@ -72,10 +78,7 @@ func (c *commit) takeChange(change *persist.Change) error {
 	if err := c.file(change.Key, change.Life, entryOf{change.Revision, change.Position}); err != nil {
 		return err
 	}
-	if change.Event {
-		c.format = formatEvents
-	}
-	return c.log.Put(p, sealChange(p, change))
+	return c.logChange(change)
 }
 
 // unfile removes the entry of a change that is about to be replaced.

@@ -42,13 +42,17 @@ func buckets() []string {
 }
 
 const (
-	formatVersion = 2 // the newest that this program knows
+	formatVersion = 3 // the newest that this program knows
 	formatFirst   = 1 // of a file without events
 	formatEvents  = 2 // of a file that may have events, which older programs would trim
+	formatLogged  = 3 // of a file with a commit log in front, which older programs would overlook
 
 	formatKey  = "format"  // meta: the version of this layout
 	nextKey    = "next"    // meta: the next position to give
 	trimmedKey = "trimmed" // meta: the position up to which changes may have been trimmed
+	logKey     = "log"     // meta: the number of the log in front; see persist.Mark
+	foldedKey  = "folded"  // meta: through which group that log is folded
+	plainKey   = "plain"   // meta, with a log in front: the version that the file has without it
 	kindPrefix = "kind\x00"
 
 	sealSize = 4

@@ -13,6 +13,8 @@ import (
 
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/twinsrv/twinsrv/persist"
 )
 
 // newFilePages is what bbolt writes into a new file at once. A file of exactly
@@ -24,10 +26,12 @@ type opened struct {
 	db      *bbolt.DB
 	file    *os.File
 	txid    uint64
-	format  uint64
+	format  uint64 // see Store.format
+	mark    persist.Mark
 	next    uint64
 	trimmed uint64
 	kinds   map[string]struct{}
+	logged  bool     // a log may stand in front of it
 	stuck   bool     // bbolt panicked while it held its locks
 	walk    *walking // what is still to be checked; nil: nothing
 }
@@ -41,6 +45,7 @@ type opened struct {
 // memory as noise says.
 func open(path string, cfg Config) (o opened, err error) {
 	fresh := false
+	o.logged = cfg.CommitLog || cfg.NoVerify
 	options := &bbolt.Options{
 		Timeout: max(cfg.LockTimeout, time.Millisecond), // 0 would wait for ever
 		// The map finds room in constant time also in a large, fragmented file.
@@ -198,6 +203,12 @@ func (o *opened) load(tx *bbolt.Tx) error {
 	}
 	if err := knownFormat(o.format, ok); err != nil {
 		return err
+	}
+	if o.format, o.mark, err = loadMark(b, o.format); err != nil {
+		return err
+	}
+	if attached(o.mark) && !o.logged {
+		return fmt.Errorf("%w: what was acknowledged may stand in the log beside it alone: open the two with commitlog.Open, or detach the log first", ErrLogged)
 	}
 	if o.next, ok, err = getNumber(b, nextKey); err != nil {
 		return err

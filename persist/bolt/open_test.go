@@ -3,6 +3,7 @@ package bolt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,7 +35,7 @@ func TestANewerFormatIsRefusedAsSuch(t *testing.T) {
 		require.ErrorIs(t, err, ErrFormat)
 		require.NotErrorIs(t, err, ErrDamaged)
 		require.ErrorContains(t, err, path)
-		require.ErrorContains(t, err, "version 3")
+		require.ErrorContains(t, err, fmt.Sprint("version ", formatVersion+1))
 		require.ErrorContains(t, err, "newer program")
 	}
 }

@@ -21,6 +21,7 @@ var (
 	_ persist.Importer           = (*Store)(nil)
 	_ persist.Backuper           = (*Store)(nil)
 	_ persist.Compacter          = (*Store)(nil)
+	_ persist.Folder             = (*Store)(nil)
 )
 
 // Store is a persist.PersistenceService in one file. Its methods are safe for
@@ -54,8 +55,12 @@ type Store struct {
 	// before that page is synced.
 	durable atomic.Uint64
 
+	// marked is the mark of the newest durable transaction. Only the holder of
+	// the turn stores it.
+	marked atomic.Pointer[persist.Mark]
+
 	// Only the holder of the turn touches these.
-	format  uint64              // the file's, between formatFirst and formatVersion
+	format  uint64              // formatFirst or formatEvents: the file's, but for a log in front
 	next    uint64              // the next position to give
 	trimmed uint64              // up to here a change that is missing was trimmed; behind it, lost
 	kinds   map[string]struct{} // kinds of rows that the file has or had
@@ -66,8 +71,8 @@ type Store struct {
 //
 // It fails at once with an error that wraps ErrLocked when another Store has
 // the file, ErrDamaged when what it looks at of the file is not what was
-// written, and ErrFormat when the file is another program's or a newer
-// version's.
+// written, ErrFormat when the file is another program's or a newer version's,
+// and ErrLogged when a commit log stands in front of it; see Config.CommitLog.
 //
 // It looks at the pages by which everything is found, and not yet at those of
 // each entity. They are checked from then on, by a goroutine. Until that has
@@ -93,6 +98,7 @@ func Open(path string, cfg Config) (*Store, error) {
 func (s *Store) adopt(o opened) {
 	s.format, s.next, s.trimmed, s.kinds = o.format, o.next, o.trimmed, o.kinds
 	s.durable.Store(o.txid)
+	s.marked.Store(&o.mark)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.db, s.file, s.down, s.walk = o.db, o.file, nil, o.walk

@@ -81,32 +81,57 @@ func (c *commit) note(change *persist.Change) error {
 	return c.tails.Put(k, sealTail(k, t))
 }
 
-// tailOf returns an entity's tail. One that cannot be read is given up: what
-// the log has of the entity is filed in the changes bucket instead. That fails,
-// after all that can be filed was, when it may lack an event.
+// tailOf returns an entity's tail. One that cannot be read is given up; see
+// refile.
 func (c *commit) tailOf(k []byte, key persist.Key) (tail, error) {
 	t, err := readTail(k, c.tails.Get(k))
 	if !errors.Is(err, snapshot.ErrCorrupt) {
 		return t, err
 	}
-	var lack error
-	cursor := c.log.Cursor()
-	for p, v := cursor.First(); p != nil; p, v = cursor.Next() {
-		change := readChange(p, v)
-		kind, _ := changeKind(p, v)
-		switch {
-		case change.Key.Name == "" && kind != stateKind && c.s.format >= formatEvents:
-			lack = change.Err
-		case change.Key == key:
-			if err := c.file(key, change.Life, entryOf{change.Revision, change.Position}); err != nil {
-				return tail{}, err
-			}
+	return tail{}, c.refile(map[persist.Key]struct{}{key: {}})
+}
+
+// refile gives up the tails of entities: what the log has of these is filed in
+// the changes bucket instead. That fails with errTail, after all that can be
+// filed was, when it may lack an event; then the tails stay.
+func (c *commit) refile(keys map[persist.Key]struct{}) error {
+	found, lack := c.loggedOf(keys)
+	for i := range found {
+		if err := c.file(found[i].Key, found[i].Life, entryOf{found[i].Revision, found[i].Position}); err != nil {
+			return err
 		}
 	}
 	if lack != nil {
-		return tail{}, fmt.Errorf("%w, and so is an event that may be its own: %w", errTail, lack)
+		return lackOf(lack)
 	}
-	return tail{}, c.tails.Delete(k)
+	for key := range keys {
+		if err := c.tails.Delete(recordKey(key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loggedOf returns what the log has of entities, without the data, and why that
+// may not be all.
+func (c *commit) loggedOf(keys map[persist.Key]struct{}) (found []persist.Change, lack error) {
+	met := guard(c.s.path, func() error {
+		cursor := c.log.Cursor()
+		for p, v := cursor.First(); p != nil; p, v = cursor.Next() {
+			change := readChange(p, v)
+			change.Data = nil
+			if _, ours := keys[change.Key]; ours {
+				found = append(found, change)
+			} else if c.s.format >= formatEvents && isLacking(p, v, &change) {
+				lack = change.Err
+			}
+		}
+		return nil
+	})
+	if met != nil {
+		lack = met
+	}
+	return found, lack
 }
 
 // move files a tail's entries in the changes bucket, but for those of changes

@@ -40,24 +40,8 @@ func (c *commit) judge(u *persist.Unit) (before stored, exists bool, err error) 
 		return stored{}, false, err
 	}
 	before, exists = c.records.Get(stored{Key: u.Key})
-	life := u.Life
-	if life == 0 {
-		life = c.created[u.Key]
-	}
-	switch {
-	case u.Force, u.Expect == 0 && !exists:
-		return before, exists, nil
-	case u.Expect == 0:
-		return before, exists, fmt.Errorf("%w: it exists already", persist.ErrConflict)
-	case !exists:
-		return before, exists, fmt.Errorf("%w: it does not exist", persist.ErrConflict)
-	case life == 0:
-		return before, exists, fmt.Errorf("%w: no earlier unit of the call created it, and no life is given", persist.ErrConflict)
-	case before.life != life || before.revision != u.Expect:
-		return before, exists, fmt.Errorf("%w: life %d revision %d is stored, the unit expects %d and %d",
-			persist.ErrConflict, before.life, before.revision, life, u.Expect)
-	}
-	return before, exists, nil
+	h := headOf(before, exists)
+	return before, exists, h.Admits(u, c.created[u.Key])
 }
 
 func (c *commit) apply(u *persist.Unit, before stored, exists bool) persist.Outcome {
@@ -99,11 +83,7 @@ func (c *commit) put(u *persist.Unit, life uint64) {
 	if u.Delete {
 		delete(c.created, u.Key)
 		c.records.Delete(stored{Key: u.Key})
-		var gone []row
-		c.eachRow(u.Key, func(r row) { gone = append(gone, r) })
-		for _, r := range gone {
-			c.rows.Delete(r)
-		}
+		c.deleteRows(u.Key)
 		return
 	}
 	if u.Record != nil {

@@ -24,6 +24,7 @@ type data struct {
 	log     *btree.BTreeG[*persist.Change] // by position
 	changes *btree.BTreeG[*persist.Change] // by key, life and revision
 	rows    *btree.BTreeG[row]
+	mark    persist.Mark
 }
 
 // stored is a record in its envelope.
@@ -56,7 +57,7 @@ func newData(first uint64) *data {
 }
 
 func (d *data) fork() *data {
-	return &data{next: d.next, records: d.records.Clone(), log: d.log.Clone(), changes: d.changes.Clone(), rows: d.rows.Clone()}
+	return &data{next: d.next, records: d.records.Clone(), log: d.log.Clone(), changes: d.changes.Clone(), rows: d.rows.Clone(), mark: d.mark}
 }
 
 func compareKeys(a, b persist.Key) int {
@@ -98,6 +99,37 @@ func (d *data) dropChange(position uint64) {
 	}
 	if filed, ok := d.changes.Get(old); ok && filed == old {
 		d.changes.Delete(old)
+	}
+}
+
+// logChange takes a change into the log alone. One that is filed already, with
+// what was in the log at its position before, stays filed.
+func (d *data) logChange(c *persist.Change) {
+	c.Time = c.Time.Round(0).UTC()
+	old, ok := d.log.ReplaceOrInsert(c)
+	if !ok {
+		return
+	}
+	if filed, ok := d.changes.Get(old); ok && filed == old {
+		d.changes.Delete(old)
+		d.changes.ReplaceOrInsert(c)
+	}
+}
+
+// fileChange lists a change that is in the log under its entity. One that was
+// trimmed meanwhile is gone.
+func (d *data) fileChange(position uint64) {
+	if c, ok := d.log.Get(&persist.Change{Position: position}); ok {
+		d.changes.ReplaceOrInsert(c)
+	}
+}
+
+// deleteRows removes the rows of an entity.
+func (d *data) deleteRows(key persist.Key) {
+	var gone []row
+	d.eachRow(key, func(r row) { gone = append(gone, r) })
+	for _, r := range gone {
+		d.rows.Delete(r)
 	}
 }
 

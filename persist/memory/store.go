@@ -11,6 +11,7 @@ import (
 var (
 	_ persist.PersistenceService = (*Store)(nil)
 	_ persist.Importer           = (*Store)(nil)
+	_ persist.Folder             = (*Store)(nil)
 )
 
 // Config tunes a Store. The zero value works.

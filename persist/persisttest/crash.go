@@ -11,7 +11,10 @@ import (
 	"github.com/twinsrv/twinsrv/persist"
 )
 
-var _ persist.PersistenceService = (*CrashStore)(nil)
+var (
+	_ persist.PersistenceService = (*CrashStore)(nil)
+	_ persist.Folder             = (*CrashStore)(nil)
+)
 
 // CrashStore is a store whose machine can lose power: what was not synced by
 // then is lost. A commit writes, pauses, syncs and then returns; reads show
@@ -53,6 +56,11 @@ func (c *CrashStore) Commit(ctx context.Context, units []persist.Unit) (outcomes
 // Import implements persist.Importer.
 func (c *CrashStore) Import(ctx context.Context, b persist.Batch) error {
 	return c.write(ctx, func(m *Memory) error { return m.Import(context.WithoutCancel(ctx), b) })
+}
+
+// Fold implements persist.Folder.
+func (c *CrashStore) Fold(ctx context.Context, f persist.Fold) error {
+	return c.write(ctx, func(m *Memory) error { return m.Fold(context.WithoutCancel(ctx), f) })
 }
 
 // write applies something once the pause is over.

@@ -127,3 +127,32 @@ func TestACrashLosesAnImportThatWasNotSynced(t *testing.T) {
 	require.Greater(t, kept, 4)
 	require.Less(t, kept, 28)
 }
+
+func TestACrashLosesAFoldThatWasNotSynced(t *testing.T) {
+	kept := 0
+	for seed := range uint64(16) {
+		c := persisttest.NewCrashStore()
+		commit(t, c, create("a"))
+		f := persist.Fold{Deleted: []persist.Key{room("a")}, Mark: persist.Mark{Log: 1, Through: 2}}
+		var after *persisttest.CrashStore
+		c.Pause = func(context.Context) error {
+			m, err := c.Mark(ctx)
+			require.NoError(t, err)
+			require.Zero(t, m, "reads show only what is synced")
+			after = c.Crash(seed)
+			return nil
+		}
+		require.ErrorIs(t, c.Fold(ctx, f), persist.ErrUnknown)
+		m, err := after.Mark(ctx)
+		require.NoError(t, err)
+		require.Equal(t, has(t, after, "a"), m == persist.Mark{}, "whole or not at all")
+		if m == f.Mark {
+			kept++
+		}
+		after.Pause = nil
+		require.NoError(t, after.Fold(ctx, f), "it may be folded again")
+		require.False(t, has(t, after, "a"))
+	}
+	require.NotZero(t, kept)
+	require.Less(t, kept, 16)
+}

@@ -14,6 +14,7 @@ var (
 	_ persist.PersistenceService = (*Memory)(nil)
 	_ persist.Importer           = (*Memory)(nil)
 	_ persist.Backuper           = (*Memory)(nil)
+	_ persist.Folder             = (*Memory)(nil)
 )
 
 // Memory is a memory.Store of which single things can be made unreadable. Its
@@ -100,14 +101,22 @@ func (m *Memory) Commit(ctx context.Context, units []persist.Unit) ([]persist.Ou
 
 // written notes that a unit's values are whole.
 func (m *Memory) written(u *persist.Unit) {
-	if u.Delete || u.Record != nil {
+	if u.Delete {
+		m.removed(u.Key)
+	}
+	if u.Record != nil {
 		delete(m.records, u.Key)
 	}
 	for _, op := range u.Rows {
 		delete(m.rows, rowName{u.Key, op.Kind, op.ID})
 	}
+}
+
+// removed notes that an entity is gone with its rows.
+func (m *Memory) removed(key persist.Key) {
+	delete(m.records, key)
 	for r := range m.rows {
-		if u.Delete && r.Key == u.Key {
+		if r.Key == key {
 			delete(m.rows, r)
 		}
 	}
@@ -120,16 +129,21 @@ func (m *Memory) Import(ctx context.Context, b persist.Batch) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range b.Records {
-		delete(m.records, r.Key)
+	m.taken(&b)
+	return nil
+}
+
+// taken notes that what a batch has is whole.
+func (m *Memory) taken(b *persist.Batch) {
+	for i := range b.Records {
+		delete(m.records, b.Records[i].Key)
 	}
-	for _, c := range b.Changes {
-		delete(m.changes, c.Position)
+	for i := range b.Changes {
+		delete(m.changes, b.Changes[i].Position)
 	}
 	for i := range b.Rows {
 		delete(m.rows, nameOf(&b.Rows[i]))
 	}
-	return nil
 }
 
 func (m *Memory) damaged(key persist.Key) error {
@@ -215,6 +229,37 @@ func (m *Memory) spoilRows(rows []persist.Row) []persist.Row {
 	}
 	return rows
 }
+
+// Heads implements persist.Folder.
+func (m *Memory) Heads(ctx context.Context, keys []persist.Key) ([]persist.Head, error) {
+	heads, err := m.store.Heads(ctx, keys)
+	for i := range heads {
+		if heads[i].Exists {
+			heads[i].Err = m.damaged(keys[i])
+		}
+	}
+	return heads, err
+}
+
+// Fold implements persist.Folder.
+func (m *Memory) Fold(ctx context.Context, f persist.Fold) error {
+	if err := m.store.Fold(ctx, f); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, k := range f.Deleted {
+		m.removed(k)
+	}
+	for i := range f.RowsGone {
+		delete(m.rows, nameOf(&f.RowsGone[i]))
+	}
+	m.taken(&f.Batch)
+	return nil
+}
+
+// Mark implements persist.Folder.
+func (m *Memory) Mark(ctx context.Context) (persist.Mark, error) { return m.store.Mark(ctx) }
 
 // Pods implements persist.PersistenceService.
 func (m *Memory) Pods(ctx context.Context) ([]string, error) { return m.store.Pods(ctx) }

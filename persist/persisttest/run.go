@@ -50,13 +50,13 @@ type Fixture struct {
 // t.Cleanup.
 //
 // Abilities that are interfaces of their own (persist.Reopener, Importer,
-// Backuper, Compacter) are tested where the store has them.
+// Backuper, Compacter, Folder) are tested where the store has them.
 //
 // Errors are compared by errors.Is. Positions and lives are compared by their
 // order, since stores may leave gaps.
 func Run(t *testing.T, fresh func(t *testing.T) Fixture) {
 	for _, group := range [][]test{
-		creating, continuing, deleting, journal, trimming, rows, listing, counting, damage, opening, together, importing, backing, compacting,
+		creating, continuing, deleting, journal, trimming, rows, listing, counting, damage, opening, together, importing, backing, compacting, folding,
 	} {
 		for _, test := range group {
 			t.Run(test.name, func(t *testing.T) {
@@ -67,6 +67,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Fixture) {
 		}
 	}
 	t.Run("model", func(t *testing.T) { runModel(t, fresh) })
+	t.Run("folding model", func(t *testing.T) { runFolding(t, fresh) })
 }
 
 type test struct {
