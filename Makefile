@@ -35,7 +35,7 @@ NESTED := $(patsubst %/go.mod,%,$(wildcard bench/go.mod tools/go.mod))
 LINTER := $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test race kills model sim sim-mutants sim-cover fuzz bench cover lint fmt tidy check \
+.PHONY: help run demo build test race kills model sim sim-mutants sim-cover fuzz bench steady cover lint fmt tidy check \
 	fmt-check vet-check tidy-check docs-check nested-check cc programs
 
 help: ## list the targets
@@ -60,7 +60,7 @@ race: cc ## all tests under the race detector; needs a C compiler
 
 kills: programs ## the long form of the tests that kill processes, on every store (KILLS=200 each)
 	TWINSRV_KILLS=$(KILLS) $(GO) test -count=1 -v -timeout 120m -run 'Kill|Broken' $(TESTFLAGS) \
-		./internal/killtest ./examples/buildings ./server ./persist/bolt ./persist/jsonfile ./persist/postgres
+		./internal/killtest ./examples/buildings ./server ./persist/bolt ./persist/commitlog ./persist/jsonfile ./persist/postgres
 
 model: programs ## the model-based test for longer, on every store (RAPID_CHECKS=2000; 100 is what make test does)
 	RAPID_CHECKS=$(RAPID_CHECKS) $(GO) test -count=1 -v -timeout 120m $(TESTFLAGS) ./internal/modeltest
@@ -81,6 +81,9 @@ fuzz: ## every fuzz target for FUZZTIME each (20s)
 
 bench: ## measure against the references (BENCH=regexp selects)
 	cd bench && $(GO) run . -bench "$(BENCH)" $(ARGS)
+
+steady: ## load a store with a commit log for ten minutes (FOR=10m); fails when memory or disk grow
+	cd bench && $(GO) run . -steady $(or $(FOR),10m) $(ARGS)
 
 cover: ## statement coverage over all packages; coverage.out
 	CGO_ENABLED=0 $(GO) test -timeout 20m -coverpkg=./... -coverprofile=coverage.out $(TESTFLAGS) $(PKGS)

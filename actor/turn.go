@@ -169,7 +169,7 @@ func protect(f func() error) (err error) {
 // afterCall draws the consequences of a handler's end.
 func (r *Ref) afterCall(err error, msg any) {
 	switch {
-	case r.stopAsked:
+	case r.stopAsked && r.phase < phaseStopping: // else it has had its effect
 		r.beginStop(CauseSelf, err, nil)
 	case err != nil:
 		r.fail(err, msg)

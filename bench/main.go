@@ -2,14 +2,15 @@
 // the machine it runs on.
 //
 //	go run . [-bench REGEXP] [-runs N] [-for DURATION] [-dir DIR] [-cpuprofile FILE] [-memprofile FILE]
+//	go run . -steady DURATION [-dir DIR]
 //
 // It prints a line for each measurement: its name, our value, the reference's
 // value and their ratio, ours through the reference's, separated by tabs. Ours
 // and the reference run in turn, and each value is the median of its runs, so
 // that a machine that is busy with something else spoils both alike.
 //
-// The values of durable/, stores/ and journal/ are rates, commands or events a
-// second: a ratio over 1 says that ours is faster. The values of actor/, start/
+// The values of durable/, stores/, log/ and journal/ are rates, commands, commits
+// or events a second: a ratio over 1 says that ours is faster. The values of actor/, start/
 // and memory/ are costs, nanoseconds for one operation or, where the name says
 // so, bytes: a ratio under 1 says that ours is cheaper. stores/postgres needs a
 // PostgreSQL server's binaries and is left out where there are none.
@@ -28,7 +29,7 @@ import (
 )
 
 // legend heads the lines. It goes where notes go, so that the output is lines only.
-const legend = "# name\tours\treference\tours/reference (durable/, stores/, journal/: a second, more is better; actor/, start/, memory/: ns or bytes, less is better)\n"
+const legend = "# name\tours\treference\tours/reference (durable/, stores/, log/, journal/: a second, more is better; actor/, start/, memory/: ns or bytes, less is better)\n"
 
 // leastRuns is how many runs a median needs to be worth printing.
 const leastRuns = 5
@@ -49,6 +50,7 @@ func run(args []string, out, notes io.Writer) (err error) {
 		period  = flags.Duration("for", time.Second, "how long a run takes")
 		dir     = flags.String("dir", "", "folder for the files that are written; it should lie on a real disk (default: the system's temporary folder)")
 		profile = flags.String("cpuprofile", "", "write a CPU profile of our side to this file; the reference is not run")
+		even    = flags.Duration("steady", 0, "instead of measuring, load a store with a commit log evenly for so long; fails when memory or disk grow")
 		heap    = flags.String("memprofile", "", "write a profile of our side's allocations to this file; the reference is not run")
 	)
 	if err := flags.Parse(args); err != nil {
@@ -65,6 +67,9 @@ func run(args []string, out, notes io.Writer) (err error) {
 		return fmt.Errorf("-runs %d: at least one is needed", *runs)
 	case *period <= 0:
 		return fmt.Errorf("-for %s: a run needs some time", *period)
+	}
+	if *even > 0 {
+		return steady(*even, *dir, out)
 	}
 	if *profile != "" {
 		stop, err := startProfile(*profile)

@@ -162,7 +162,7 @@ type read struct{}
 
 // withPods runs f with the pods of a store, and closes both.
 func withPods(store persist.PersistenceService, cfg pod.Config, f func(ctx context.Context, h *pod.Handle[meter]) error) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
 	defer func() { err = errors.Join(err, store.Close()) }()
 	sys := actor.NewSystem("bench", actor.Config{})

@@ -231,7 +231,15 @@ func (t target) restore(f *os.File) error {
 	if err := os.MkdirAll(t.at, 0o700); err != nil {
 		return err
 	}
-	err := bolt.Restore(t.boltPath(), f)
+	has, err := t.hasLog()
+	if err != nil {
+		return err
+	}
+	if has {
+		return fmt.Errorf("%s is the commit log of a store that is or was there: move it and %s away together, or restore into another folder",
+			t.logPath(), t.boltPath())
+	}
+	err = bolt.Restore(t.boltPath(), f)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s is a store already: move %s away, or restore into another folder", t, t.boltPath())
 	}

@@ -18,7 +18,7 @@ type storeCheck struct {
 
 // Help says more than the list of flags.
 func (storeCheck) Help() string {
-	return "Stop the server first. It ends with 1 if something is wrong. What cannot be read of a damaged file is reported, and the rest read.\n\n" +
+	return "Stop the server first. It ends with 1 if something is wrong. What cannot be read of a damaged file is reported, and the rest read. What a commit log has is read, too, and folded into the file.\n\n" +
 		examples("twinsrv store check --data ./twinsrv-data", "twinsrv store check --store json:./twins --json")
 }
 
@@ -59,6 +59,9 @@ func verdict(t target, r *persist.Report, damage, failed error) error {
 	const last = "restore a backup (`twinsrv store copy --skip-unreadable` may save a part)"
 	n := problemCount(r)
 	switch {
+	case logLost(damage):
+		return fmt.Errorf("%s lacks what was acknowledged last, which its commit log should have; bring the log back, restore a backup, "+
+			"or go on without with `twinsrv store discard-log`", t)
 	case damage != nil && failed != nil:
 		return fmt.Errorf("%s is damaged and could not be read to its end: %w; %s", t, failed, last)
 	case failed != nil:

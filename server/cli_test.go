@@ -13,7 +13,7 @@ import (
 // Every command has help with examples of it, and a wrong use says where.
 func TestHelp(t *testing.T) {
 	commands := []string{
-		"serve", "store migrate", "store check", "store copy", "store compact", "store backup", "store restore",
+		"serve", "store migrate", "store check", "store copy", "store compact", "store backup", "store restore", "store discard-log",
 		"quarantine list", "quarantine show", "quarantine retry", "quarantine remove",
 	}
 	top := succeeds(t, "--help")

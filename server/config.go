@@ -42,6 +42,10 @@ type Config struct {
 	// which must be empty then. It stays the caller's to close, after the
 	// server.
 	Service persist.PersistenceService
+	// NoCommitLog serves a store in bolt without a commit log in front of it. If
+	// one stands there, it is folded into the store's file first. Other stores
+	// have none.
+	NoCommitLog bool
 	// KeepChanges is how many changes the history keeps; older ones are dropped
 	// in the background. 0 means 1,000,000.
 	KeepChanges uint64
@@ -104,6 +108,14 @@ func (c Config) target() (target, error) {
 		return parseTarget(c.Store)
 	}
 	return target{kindBolt, cmp.Or(c.Data, DefaultData)}, nil
+}
+
+// logUse says whether a store in bolt is served with a commit log.
+func (c Config) logUse() logUse {
+	if c.NoCommitLog {
+		return withoutLog
+	}
+	return withLog
 }
 
 // pods is the part of the configuration that is theirs.

@@ -65,7 +65,7 @@ func (c *storeCopy) copy(ctx context.Context, from, to target) (report persist.C
 		return report, err
 	}
 	err = withStore(source, func() error {
-		destination, err := to.open(ctx, commandLog())
+		destination, err := to.open(ctx, commandLog(), logAsLeft)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (c *storeCopy) openSource(ctx context.Context, from target) (persist.Persis
 	}
 	store, damage, err := from.openDamaged(ctx, commandLog())
 	if damage != nil {
-		commandLog().Warn("the file is damaged: parts of it may be missing in the copy without being listed", "error", damage)
+		commandLog().Warn("the store is damaged: parts of it may be missing in the copy without being listed", "error", damage)
 	}
 	return store, err
 }

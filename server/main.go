@@ -19,7 +19,7 @@ import (
 // commandLine is what the program understands.
 type commandLine struct {
 	Serve      serveCommand       `cmd:"" default:"withargs" help:"Serve the pods of a store over HTTP (the default)."`
-	Store      storeCommands      `cmd:"" help:"Look after a store: migrate, check, copy, compact, backup, restore."`
+	Store      storeCommands      `cmd:"" help:"Look after a store: migrate, check, copy, compact, backup, restore, discard its commit log."`
 	Quarantine quarantineCommands `cmd:"" help:"Look after the entities of a running server that cannot be read."`
 	Version    versionCommand     `cmd:"" help:"Print the version."`
 }

@@ -29,7 +29,11 @@ func damagedStore(t *testing.T) (data string, mend func()) {
 	bad := bytes.ReplaceAll(good, []byte(marker), []byte("sust-eats-this"))
 	require.NotEqual(t, good, bad)
 	require.NoError(t, os.WriteFile(path, bad, 0o600))
-	return data, func() { require.NoError(t, os.WriteFile(path, good, 0o600)) }
+	return data, func() {
+		bad, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(bad, []byte("sust-eats-this"), []byte(marker)), 0o600))
+	}
 }
 
 const badOne = "/v1/pods/docs/entities/bad%20one"
@@ -62,7 +66,7 @@ func TestQuarantineCommands(t *testing.T) {
 	p.must(200, "GET", "/v1/pods/docs/entities/whole", "")
 	p.terminate()
 
-	// Mended by a file from elsewhere it is there again.
+	// Mended it is there again.
 	mend()
 	p = start(t, data)
 	t.Setenv("TWINSRV_SERVER", p.url)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/persist/bolt"
+	"github.com/twinsrv/twinsrv/persist/commitlog"
 )
 
 // Run opens the store and serves it until ctx ends; then it lets requests
@@ -65,7 +66,11 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 // served, is found damaged. The goroutine ends with ctx or the store.
 func (s *Server) damaged(ctx context.Context) <-chan error {
 	found := make(chan error, 1)
-	if v, ok := s.store.(interface {
+	store := s.store
+	if l, ok := store.(*commitlog.Store); ok {
+		store = l.Behind()
+	}
+	if v, ok := store.(interface {
 		Verified(ctx context.Context) error
 	}); ok {
 		go func() {

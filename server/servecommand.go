@@ -15,6 +15,7 @@ type serveCommand struct {
 	storeFlags
 	Listen      string        `default:"${listen}" env:"TWINSRV_LISTEN" placeholder:"ADDR" help:"Address to serve on; port 0 picks a free one (${default})."`
 	Insecure    bool          `help:"Allow addresses other than loopback and any Host header. There is no authentication: whoever reaches the address may do everything."`
+	CommitLog   bool          `env:"TWINSRV_COMMIT_LOG" default:"true" negatable:"" help:"Put a commit log in front of a store in bolt, so that it takes many more changes a second (on)."`
 	KeepChanges uint64        `env:"TWINSRV_KEEP_CHANGES" default:"1000000" placeholder:"N" help:"How many changes the history keeps (${default})."`
 	KeepFor     time.Duration `env:"TWINSRV_KEEP_FOR" placeholder:"DURATION" help:"Drop changes from the history that are older, such as 720h; without it age drops none."`
 	IdleAfter   time.Duration `env:"TWINSRV_IDLE_AFTER" default:"10m" placeholder:"DURATION" help:"How long an entity stays in memory without a message (${default}); a negative duration means for ever."`
@@ -28,6 +29,7 @@ func (serveCommand) Help() string {
 		"twinsrv serve --data /var/lib/twinsrv --listen 127.0.0.1:9000",
 		"twinsrv serve --store json:./twins",
 		"twinsrv serve --store 'postgres://twins:secret@db.example/twins?sslmode=verify-full'",
+		"twinsrv serve --no-commit-log                   # one file alone, and slower",
 		"twinsrv serve --keep-for 720h --keep-changes 5000000",
 	)
 }
@@ -50,6 +52,7 @@ func (c *serveCommand) Run(ctx context.Context, given flags, definitions []entit
 	}
 	return Run(ctx, Config{
 		Store: c.Store, Data: c.Data, Listen: c.Listen, Insecure: c.Insecure, Definitions: definitions,
+		NoCommitLog: !c.CommitLog,
 		KeepChanges: c.KeepChanges, KeepFor: c.KeepFor, IdleAfter: c.IdleAfter, MaxActive: c.MaxActive,
 		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Version: version(),

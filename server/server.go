@@ -39,7 +39,7 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	if s.store == nil {
-		if s.store, err = s.where.open(ctx, cfg.Logger); err != nil {
+		if s.store, err = s.where.open(ctx, cfg.Logger, cfg.logUse()); err != nil {
 			return nil, err
 		}
 	}

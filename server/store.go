@@ -26,21 +26,22 @@ const (
 // and makes it if it is missing. Whoever opens it closes it. It fails with
 // ErrStore when the target names none, and with ErrInUse when another process
 // has it open. Errors do not repeat passwords. log gets what people should know
-// about the store; nil discards.
+// about the store; nil discards. A store in bolt gets its commit log in front, as
+// a server's does.
 func OpenStore(ctx context.Context, named string, log *slog.Logger) (persist.PersistenceService, error) {
 	t, err := parseTarget(named)
 	if err != nil {
 		return nil, err
 	}
-	return t.open(ctx, log)
+	return t.open(ctx, log, withLog)
 }
 
-// open opens the store and makes it if it is missing.
-func (t target) open(ctx context.Context, log *slog.Logger) (persist.PersistenceService, error) {
-	return t.openAs(ctx, log, bolt.Config{})
+// open opens the store and makes it if it is missing. use is for bolt.
+func (t target) open(ctx context.Context, log *slog.Logger, use logUse) (persist.PersistenceService, error) {
+	return t.openAs(ctx, log, bolt.Config{}, use)
 }
 
-func (t target) openAs(ctx context.Context, log *slog.Logger, cfg bolt.Config) (persist.PersistenceService, error) {
+func (t target) openAs(ctx context.Context, log *slog.Logger, cfg bolt.Config, use logUse) (persist.PersistenceService, error) {
 	if t.files() {
 		if err := t.onlyKind(); err != nil {
 			return nil, err
@@ -53,7 +54,7 @@ func (t target) openAs(ctx context.Context, log *slog.Logger, cfg bolt.Config) (
 	var err error
 	switch t.kind {
 	case kindBolt:
-		store, err = bolt.Open(t.boltPath(), cfg)
+		store, err = t.openBolt(ctx, log, cfg, use)
 	case kindJSON:
 		store, err = jsonfile.Open(t.at, jsonfile.Config{})
 	case kindPostgres:
@@ -69,8 +70,8 @@ func (t target) openAs(ctx context.Context, log *slog.Logger, cfg bolt.Config) (
 	return store, nil
 }
 
-// openExisting is open for a store that must be there. A damaged file is refused
-// at once.
+// openExisting is open for a store that must be there, with the log that it may
+// have. A damaged file is refused at once.
 func (t target) openExisting(ctx context.Context, log *slog.Logger) (persist.PersistenceService, error) {
 	if err := t.mustExist(); err != nil {
 		return nil, err
@@ -83,22 +84,28 @@ func (t target) openExisting(ctx context.Context, log *slog.Logger) (persist.Per
 		}
 		return store, nil
 	}
-	return t.openAs(ctx, log, bolt.Config{VerifyFirst: true})
+	return t.openAs(ctx, log, bolt.Config{VerifyFirst: true}, logAsLeft)
 }
 
 // openDamaged opens a store that must be there for reading alone, also if its
-// file is damaged; damage says in which way. What cannot be read of it shows as
-// errors of the reading.
+// file or its commit log is damaged; damage says in which way. What cannot be
+// read of the file shows as errors of the reading; what a damaged log has is not
+// seen.
 func (t target) openDamaged(ctx context.Context, log *slog.Logger) (store persist.PersistenceService, damage, err error) {
 	store, err = t.openExisting(ctx, log)
-	if t.kind != kindBolt || !errors.Is(err, bolt.ErrDamaged) {
+	var second error
+	switch {
+	case t.kind == kindBolt && errors.Is(err, bolt.ErrDamaged):
+		store, second = t.openBroken(ctx, log)
+	case t.kind == kindBolt && logLost(err):
+		store, second = bolt.Open(t.boltPath(), bolt.Config{VerifyFirst: true, CommitLog: true})
+	default:
 		return store, nil, err
 	}
-	damaged, second := bolt.Open(t.boltPath(), bolt.Config{NoVerify: true})
 	if second != nil {
 		return nil, nil, err
 	}
-	return damaged, err, nil
+	return store, err, nil
 }
 
 func (t target) boltPath() string { return filepath.Join(t.at, boltFile) }
@@ -149,6 +156,10 @@ func (t target) whyClosed(err error) error {
 		return fmt.Errorf("%w: another process serves %s; stop that one, or give this one a folder of its own", ErrInUse, t.at)
 	case errors.Is(err, postgres.ErrLocked):
 		return fmt.Errorf("%w: %w", ErrInUse, err)
+	case logLost(err):
+		return fmt.Errorf("open the store %s: %w; with none of that, `twinsrv store discard-log` goes on without what the log has", t, err)
+	case errors.Is(err, bolt.ErrLogged):
+		return fmt.Errorf("open the store %s: its commit log could not be folded into it, and is still needed: start without --no-commit-log, or make room: %w", t, err)
 	}
 	return fmt.Errorf("open the store %s: %w", t, err)
 }

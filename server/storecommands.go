@@ -13,12 +13,13 @@ import (
 // storeCommands are about a store that no server has open, but for a backup with
 // --server.
 type storeCommands struct {
-	Migrate storeMigrate `cmd:"" help:"Bring the tables of a store in PostgreSQL up to date."`
-	Check   storeCheck   `cmd:"" help:"Read everything, change nothing, and report what cannot be read or belongs to nothing."`
-	Copy    storeCopy    `cmd:"" help:"Copy a store into another one, of any kind, and compare the two."`
-	Compact storeCompact `cmd:"" help:"Give room in the store's files back that nothing needs."`
-	Backup  storeBackup  `cmd:"" help:"Write a backup: of a stopped server's store, or of a running server."`
-	Restore storeRestore `cmd:"" help:"Make a store of a backup."`
+	Migrate    storeMigrate    `cmd:"" help:"Bring the tables of a store in PostgreSQL up to date."`
+	Check      storeCheck      `cmd:"" help:"Read everything, change nothing, and report what cannot be read or belongs to nothing."`
+	Copy       storeCopy       `cmd:"" help:"Copy a store into another one, of any kind, and compare the two."`
+	Compact    storeCompact    `cmd:"" help:"Give room in the store's files back that nothing needs."`
+	Backup     storeBackup     `cmd:"" help:"Write a backup: of a stopped server's store, or of a running server."`
+	Restore    storeRestore    `cmd:"" help:"Make a store of a backup."`
+	DiscardLog storeDiscardLog `cmd:"" help:"Go on without a commit log that is damaged or missing, and without what it has."`
 }
 
 // commandLog gets what stores have to tell to people.

@@ -20,7 +20,7 @@ const (
 )
 
 // storeForms lists what a store may be named by.
-const storeForms = "bolt:DIR (one file in a folder), json:DIR (readable files in a folder), " +
+const storeForms = "bolt:DIR (one file and its commit log in a folder), json:DIR (readable files in a folder), " +
 	"postgres://USER:PASSWORD@HOST/DATABASE, or memory: (nothing is kept)"
 
 // target names a store.

@@ -15,22 +15,54 @@ import (
 
 const writers = 24
 
+// withoutLog has a server write to bolt's file alone.
+const withoutLog = "--no-commit-log"
+
+// starts are the flags that servers get, one after the other, by what is tried.
+var starts = map[string]func(rng *rand.Rand) []string{
+	"log":   func(*rand.Rand) []string { return nil },
+	"alone": func(*rand.Rand) []string { return []string{withoutLog} },
+	"switched": func(rng *rand.Rand) []string {
+		if rng.IntN(2) == 0 {
+			return []string{withoutLog}
+		}
+		return nil
+	},
+}
+
 // TestKillLosesNothing: after kill -9 at a random moment and a restart, every
-// acknowledged request is in the state and no other is half there.
+// acknowledged request is in the state and no other is half there: with the
+// commit log, without it, and when it is switched on and off.
 func TestKillLosesNothing(t *testing.T) {
-	t.Parallel()
-	want := rounds(t, 20)
-	done, acks, lost := kills(t, build(t, ""), want)
-	require.NoError(t, lost)
-	require.Equal(t, want, done)
-	t.Logf("%d acknowledged requests over %d kills, none lost", acks, done)
+	binary := build(t, "")
+	for name, usual := range map[string]int{"log": 20, "alone": 10, "switched": 10} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := rounds(t, usual)
+			done, acks, lost := kills(t, binary, want, starts[name])
+			require.NoError(t, lost)
+			require.Equal(t, want, done)
+			t.Logf("%d acknowledged requests over %d kills, none lost", acks, done)
+		})
+	}
 }
 
 // TestKillFindsEarlyAcknowledgements: the same finds a committer that
-// acknowledges before it has committed.
+// acknowledges before it has committed. With the log a commit takes so little
+// time that hardly a kill falls into it, so it is given some.
 func TestKillFindsEarlyAcknowledgements(t *testing.T) {
-	t.Parallel()
-	binary := build(t, "persist/committer.go", [2]string{"\t\t\tc.commit(group)\n", `
+	for name, pause := range map[string]string{"alone": "0", "log": "10 * time.Millisecond"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			binary := build(t, "persist/committer.go", [2]string{"\t\t\tc.commit(group)\n", strings.Replace(early, "PAUSE", pause, 1)})
+			done, _, lost := kills(t, binary, 40, starts[name])
+			require.ErrorContains(t, lost, "acknowledged", "40 kills found nothing")
+			t.Logf("found at kill %d: %v", done, lost)
+		})
+	}
+}
+
+const early = `
 			early := true
 			outcomes := make([]Outcome, len(group))
 			units := make([]Unit, len(group))
@@ -44,19 +76,16 @@ func TestKillFindsEarlyAcknowledgements(t *testing.T) {
 			if early {
 				c.settle(group, outcomes, nil)
 				c.deliver(group)
+				time.Sleep(PAUSE)
 				_, _ = c.store.Commit(c.ctx, units)
 				continue
 			}
 			c.commit(group)
-`})
-	done, _, lost := kills(t, binary, 40)
-	require.ErrorContains(t, lost, "acknowledged", "40 kills found nothing")
-	t.Logf("found at kill %d: %v", done, lost)
-}
+`
 
 // kills runs writers against a server that is killed and started again, until
 // something is lost.
-func kills(t *testing.T, binary string, rounds int) (done, acks int, lost error) {
+func kills(t *testing.T, binary string, rounds int, flags func(*rand.Rand) []string) (done, acks int, lost error) {
 	t.Helper()
 	data := t.TempDir()
 	seed := uint64(time.Now().UnixNano())
@@ -68,14 +97,14 @@ func kills(t *testing.T, binary string, rounds int) (done, acks int, lost error)
 	for i := range writers {
 		all = append(all, &writer{name: fmt.Sprintf("e%d", i), rng: rand.New(rand.NewPCG(seed, uint64(i+1))), client: &http.Client{Transport: transport}})
 	}
-	p := start(t, binary, data)
+	p := start(t, binary, data, flags(rng)...)
 	defer func() { p.kill(t) }()
 	declare(t, p, transport)
 	for done = 1; done <= rounds; done++ {
 		before := total(all)
 		failed := writeUntilKilled(t, p, all, time.Duration(50+rng.IntN(300))*time.Millisecond)
 		transport.CloseIdleConnections()
-		p = start(t, binary, data)
+		p = start(t, binary, data, flags(rng)...)
 		require.NoError(t, failed)
 		var wrong []error
 		for _, w := range all {

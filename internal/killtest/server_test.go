@@ -88,9 +88,9 @@ type process struct {
 
 var serving = regexp.MustCompile(`^serving .* on (http://\S+)`)
 
-func start(t *testing.T, binary, data string) *process {
+func start(t *testing.T, binary, data string, flags ...string) *process {
 	t.Helper()
-	cmd := exec.Command(binary, "serve", "--data", data, "--listen", "127.0.0.1:0")
+	cmd := exec.Command(binary, append([]string{"serve", "--data", data, "--listen", "127.0.0.1:0"}, flags...)...)
 	stderr := &strings.Builder{}
 	cmd.Stderr = stderr
 	out, err := cmd.StdoutPipe()

@@ -2,6 +2,7 @@ package killtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/persist/bolt"
+	"github.com/twinsrv/twinsrv/persist/commitlog"
 	"github.com/twinsrv/twinsrv/persist/jsonfile"
 	"github.com/twinsrv/twinsrv/persist/postgres"
 	"github.com/twinsrv/twinsrv/persist/postgres/pgtest"
@@ -25,6 +27,8 @@ import (
 func openStore(kind, where string) (persist.PersistenceService, error) {
 	switch kind {
 	case "bolt":
+		return openLogged(where)
+	case "bolt-alone":
 		return bolt.Open(where, bolt.Config{})
 	case "json":
 		// It writes the entities' files so often that kills meet it.
@@ -33,6 +37,22 @@ func openStore(kind, where string) (persist.PersistenceService, error) {
 		return postgres.Open(context.Background(), where, postgres.Config{})
 	}
 	return nil, fmt.Errorf("there is no store of the kind %q", kind)
+}
+
+// openLogged opens a file of bolt with its commit log in front, which is so small
+// and folded so often that kills meet every part of it.
+func openLogged(where string) (persist.PersistenceService, error) {
+	file, err := bolt.Open(where, bolt.Config{CommitLog: true})
+	if err != nil {
+		return nil, err
+	}
+	logged, err := commitlog.Open(where+".log", file, commitlog.Config{
+		SegmentSize: 64 << 10, FoldAfter: 10 * time.Millisecond, FoldKeys: 20,
+	})
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return logged, nil
 }
 
 // place returns where a new store of a kind may be.

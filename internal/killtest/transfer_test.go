@@ -37,7 +37,7 @@ const customers = 100
 func TestTransfersOverKills(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
-	for store, usual := range map[string]int{"bolt": 20, "json": 12, "postgres": 10} {
+	for store, usual := range map[string]int{"bolt": 20, "bolt-alone": 10, "json": 12, "postgres": 10} {
 		for name, kinds := range map[string][]string{
 			"sync":    {accounts},
 			"async":   {tills, ledgers},

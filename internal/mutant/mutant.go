@@ -68,6 +68,22 @@ const (
 	// cursor was read (G5).
 	ProjectionSkipsOne Name = "projection-skips-one"
 
+	// In package persist/commitlog.
+
+	// LogAckUnsynced: the commit log tells outcomes without having synced (G2).
+	LogAckUnsynced Name = "log-ack-unsynced"
+	// LogFreesUnfolded: a segment of the commit log is free before all of it is
+	// folded (G5).
+	LogFreesUnfolded Name = "log-frees-unfolded"
+	// LogForgetsDeletions: deletions are not folded (G6).
+	LogForgetsDeletions Name = "log-forgets-deletions"
+	// LogReplaysShort: after a crash the last unit of each group of the commit log
+	// is not read (G5).
+	LogReplaysShort Name = "log-replays-short"
+	// LogHeadsStale: expected revisions are compared with what is folded, not with
+	// what the commit log has (G3).
+	LogHeadsStale Name = "log-heads-stale"
+
 	// In package entity.
 
 	// FailedHeadKept: a failed commit does not poison the activation, which goes
@@ -220,6 +236,11 @@ func All() []Mutant {
 		{BadUnitFailsGroup, "G8: one unit that the store refuses for its data fails the whole group", "persist"},
 		{CursorBeforeTable, "G5: a projection's cursor is committed before what Apply makes of the changes", "persist"},
 		{ProjectionSkipsOne, "G5: a projection goes on one position too far after its cursor was read", "persist"},
+		{LogAckUnsynced, "G2: the commit log tells outcomes without having synced", "persist/commitlog"},
+		{LogFreesUnfolded, "G5: a segment of the commit log is free before all of it is folded", "persist/commitlog"},
+		{LogForgetsDeletions, "G6: the commit log does not fold deletions", "persist/commitlog"},
+		{LogReplaysShort, "G5: after a crash the last unit of each group of the commit log is not read", "persist/commitlog"},
+		{LogHeadsStale, "G3: expected revisions are compared with what is folded, not with what the commit log has", "persist/commitlog"},
 		{FailedHeadKept, "G3: a failed commit does not poison the activation, which goes on from the state that is not durable", "entity"},
 		{FailedStateKept, "G3: what a handler changed before it failed is not rolled back", "entity"},
 		{EffectsBeforeCommit, "G3: a turn's messages and work leave before its commit", "entity"},

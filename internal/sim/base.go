@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,7 +19,14 @@ func (m inMemory) discard()                {}
 
 // damage makes a record unreadable, where the base can do that.
 func (d *disk) damage(key persist.Key) (damaged bool) {
-	m, can := d.base.(inMemory)
+	b := d.base
+	if l, ok := b.(*withLog); ok {
+		if l.Fold(context.Background()) != nil {
+			return false
+		}
+		b = l.behind
+	}
+	m, can := b.(inMemory)
 	if can {
 		m.Damage(key)
 	}
@@ -43,7 +51,7 @@ func newFile() (base, error) {
 }
 
 func openFile(path string) (base, error) {
-	s, err := bolt.Open(path, bolt.Config{VerifyFirst: true}) // no goroutine beside the simulation's
+	s, err := bolt.Open(path, bolt.Config{VerifyFirst: true, CommitLog: true}) // no goroutine beside the simulation's
 	if err != nil {
 		return nil, err
 	}

@@ -72,12 +72,23 @@ func (d reopens) Reopen(ctx context.Context) error {
 	if err := d.latency(ctx); err != nil {
 		return err
 	}
+	if err := d.reopen(ctx); err != nil {
+		return err
+	}
 	d.down = false
 	return nil
 }
 
 // heals is a disk that stays in service whatever happened.
 type heals struct{ persist.PersistenceService }
+
+// reopen opens a base anew that needs it.
+func (d *disk) reopen(ctx context.Context) error {
+	if l, ok := d.base.(*withLog); ok {
+		return l.Reopen(ctx)
+	}
+	return nil
+}
 
 // latency makes a call take its time, and fail while the disk is away.
 func (d *disk) latency(ctx context.Context) error {
@@ -152,6 +163,9 @@ func (d *disk) end(ctx context.Context, f fate, units []persist.Unit) ([]persist
 	case refusedUnit, conflict:
 		return d.refuse(ctx, f, units)
 	case lostUnknown, tornUnknown, writtenUnknown:
+		if l, ok := d.base.(*withLog); ok {
+			return d.failLog(ctx, l, units)
+		}
 		if f == tornUnknown {
 			units = d.some(units)
 		}
@@ -161,7 +175,26 @@ func (d *disk) end(ctx context.Context, f fate, units []persist.Unit) ([]persist
 		d.down = !d.healing
 		return nil, fmt.Errorf("%w: by the simulation", persist.ErrUnknown)
 	}
-	return d.base.Commit(ctx, units)
+	outcomes, err := d.base.Commit(ctx, units)
+	if l, ok := d.base.(*withLog); ok {
+		l.fold(ctx)
+	}
+	return outcomes, err
+}
+
+// failLog is a commit of which a part may fail. What becomes of it is what the
+// log says.
+func (d *disk) failLog(ctx context.Context, l *withLog, units []persist.Unit) ([]persist.Outcome, error) {
+	outcomes, err := l.fail(ctx, units)
+	if errors.Is(err, persist.ErrUnknown) {
+		d.down = !d.healing
+		if d.healing {
+			if err := l.Reopen(ctx); err != nil {
+				panic(err) // nothing fails it
+			}
+		}
+	}
+	return outcomes, err
 }
 
 // some drops units, as a disk that wrote some sectors and not others.
@@ -203,6 +236,10 @@ func (d *disk) refuse(ctx context.Context, f fate, units []persist.Unit) ([]pers
 // and of the commit that was written just then any units.
 func (d *disk) crash() *disk {
 	d.gone = true
+	if l, ok := d.base.(*withLog); ok {
+		l.die(d.writing)
+		d.writing = nil
+	}
 	next, err := d.base.reopened()
 	if err != nil {
 		panic(err) // nothing was done to its file

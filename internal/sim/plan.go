@@ -81,6 +81,7 @@ type settings struct {
 	eager   bool
 	throws  bool // it ends by a crash, not in good order
 	file    bool // the disk is a bbolt file
+	logged  bool // a commit log stands in front of the disk
 	two     bool // there is a second system in the process
 }
 
@@ -111,6 +112,7 @@ func newPlan(seed uint64) plan {
 		file:    rng.IntN(40) == 0,
 		two:     rng.IntN(8) == 0,
 	}}
+	p.logged = rand.New(rand.NewPCG(seed, 0x6c6f67)).IntN(4) == 0
 	n := 20 + rng.IntN(70)
 	burst := 0
 	var last step

@@ -70,6 +70,12 @@ func Run(seed uint64, keep func(step int) bool, log io.Writer) Result {
 			panic(err) // there is no disk to run it on
 		}
 	}
+	if r.plan.logged {
+		var err error
+		if r.disk.base, err = newWithLog(r.disk.base, r.disk.rng); err != nil {
+			panic(err) // nothing fails it
+		}
+	}
 	defer func() { r.disk.base.discard() }()
 	r.note("%+v", r.plan.settings)
 	r.active = r.start()

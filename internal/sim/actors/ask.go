@@ -77,6 +77,20 @@ func (w *world) asking(l *life, s step) {
 }
 
 func (w *world) askBy(to actor.Target, a *asking, s step) {
+	ref, _ := to.(*actor.Ref)
+	sel, selected := to.(chosen)
+	switch {
+	case s.n == askCancelled:
+		a.unsent(to, context.Canceled)
+		return
+	case s.n == askTooLate:
+		a.unsent(to, context.DeadlineExceeded)
+		return
+	case s.n == askPromise && ref != nil && a.p.to.props.policy != actor.Block:
+		a.began, a.p.seq = w.now(), w.tick()
+		a.byPromise(ref)
+		return
+	}
 	ctx, cancel := w.background(), func() {}
 	switch {
 	case s.d > 0:
@@ -87,13 +101,21 @@ func (w *world) askBy(to actor.Target, a *asking, s step) {
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	defer cancel()
-	if s.n > 0 && s.d == 0 {
+	if s.n > 0 && s.n <= askTyped && s.d == 0 {
 		a.cancel = true
 		w.sys.After(15*time.Millisecond, cancel)
 	}
 	a.began = w.now()
 	a.p.seq = w.tick()
-	if s.n == 3 {
+	if selected {
+		a.bySelection(ctx, sel)
+		return
+	}
+	if s.n == askOther && !a.p.many {
+		a.other(ctx, ref)
+		return
+	}
+	if s.n == askTyped {
 		r, err := actor.Ask[*reply](ctx, to, a.p.payload())
 		if err == nil {
 			a.end(r, nil)
@@ -102,13 +124,7 @@ func (w *world) askBy(to actor.Target, a *asking, s step) {
 		}
 		return
 	}
-	var v any
-	var err error
-	if r, ok := to.(*actor.Ref); ok {
-		v, err = r.Ask(ctx, a.p.payload())
-	} else {
-		v, err = actor.Ask[any](ctx, to, a.p.payload())
-	}
+	v, err := ref.Ask(ctx, a.p.payload())
 	a.end(v, err)
 }
 

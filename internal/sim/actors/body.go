@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -26,6 +27,7 @@ type judge struct{ *body }
 type urging struct {
 	seq    int
 	resume *body
+	fails  *failure
 }
 
 // actorProps are l's props as the runtime is given them.
@@ -103,7 +105,8 @@ func (b *body) begin() {
 	}
 	l.state, l.started, l.mayRestart, l.mayResume, l.escalated = fresh, false, false, false, false
 	l.undecided = false
-	l.body, l.stack, l.dies, l.delegating, l.promises = b, nil, time.Time{}, nil, nil
+	l.body, l.stack, l.dies, l.promises = b, nil, time.Time{}, nil
+	l.keepsAll()
 	l.held = b.props.held > 0
 	l.front = append(append([]*parcel{}, l.stash...), l.front...)
 	l.stash = nil
@@ -133,7 +136,7 @@ func (b *body) PreStart(ctx *actor.Context) error {
 	if b.props.held > 0 {
 		b.resumeAfter(b.props.held)
 	}
-	if h := b.props.hears; h > 0 && b.number == 1 && b.props.policy == actor.Unbounded && !b.props.custom {
+	if h := b.props.hears; h > 0 && b.number == 1 && !b.props.custom && (b.props.policy == actor.Unbounded || b.props.policy == actor.Fail) {
 		l.hear(h == 1)
 	}
 	t := &turn{body: b, ctx: ctx}
@@ -149,8 +152,12 @@ func (b *body) resumeAfter(d time.Duration) {
 
 // urge sends a message of TellSystem.
 func (l *life) urge(u *urging) {
-	u.seq = l.w.tick()
+	w := l.w
+	u.seq, w.dropped = w.tick(), ""
 	l.ref.TellSystem(u)
+	if dropped := w.dropped == l.ref.Name(); l.over && !dropped || dropped && !l.over && !l.posted {
+		w.wrong("a system message to %v, whose end is %v, was dropped: %v", l, l.over, dropped)
+	}
 }
 
 // ReceiveSystem looks at the order, and resumes.
@@ -171,7 +178,15 @@ func (b *body) ReceiveSystem(ctx *actor.Context, msg any) error {
 		ctx.Resume()
 		l.held = false
 	}
-	return nil
+	switch {
+	case u.fails == nil:
+		return nil
+	case l.ref.Stopped():
+		b.w.logs("ERROR failure while stopping actor=%s err=%v", l.path, u.fails)
+	default:
+		l.failing, l.failedOn = u.fails, u
+	}
+	return u.fails
 }
 
 // Receive is the handler at the bottom.
@@ -190,6 +205,10 @@ func (b *body) handle(ctx *actor.Context, msg any, level int) (err error) {
 	case actor.DelegationEnded:
 		l.delegationEnded(m)
 		return nil
+	case actor.PipeFailed:
+		if p := parcelOf(m); p == nil || !strings.Contains(m.Error(), p.String()) {
+			b.w.wrong("%v gets the failure of something piped: %v", l, m)
+		}
 	case actor.Event:
 		l.heard.event(m)
 		return nil
@@ -255,6 +274,9 @@ func (b *body) arrives(p *parcel) {
 	l, w := b.life, b.w
 	if !p.many && p.to != l && !l.delegateOf(p.to, 0) && (p.to == nil || !p.to.isRouter || l.parent != p.to) {
 		w.wrong("%v was sent to %v and came to %v", p, p.to, l)
+	}
+	if l.strays(p) {
+		w.wrong("%v was sent to %v, which delegates to nobody, and comes to %v", p, p.to, l)
 	}
 	if l.delegating != nil && !p.own && !p.letter.direct {
 		w.wrong("%v handles %v, though it delegates to %v", l, p, l.delegating)
@@ -328,7 +350,10 @@ func (b *body) PostStop(ctx *actor.Context) {
 			w.wrong("PostStop of %v before the end of its child %v", l, c)
 		}
 	}
+	b.lastThings(ctx)
 	if b.props.badEnd {
-		panic(fmt.Sprintf("PostStop of %v", l))
+		why := fmt.Sprintf("PostStop of %v", l)
+		w.logs("ERROR PostStop failed actor=%s err=%s", l.path, panicked(why))
+		panic(why)
 	}
 }

@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -18,6 +19,9 @@ func (w *world) onEvent(e actor.Event) {
 	}
 	if e.Ref == w.sys.User() && e.Kind == actor.ActorStopped {
 		w.userOver = true
+	}
+	if e.Kind == actor.ActorFailed {
+		w.loggedFailure(e)
 	}
 	if l == nil {
 		return
@@ -58,6 +62,9 @@ func (l *life) fails(e actor.Event) {
 	case escalated:
 		if c := w.byRef[failed.Child]; c != nil && (!c.everEscalated || c.parent != l) {
 			w.wrong("%v fails for %v, which has escalated nothing", l, c)
+		}
+		if text := failed.Error(); !strings.Contains(text, failed.Child.Path()+" ") || !strings.Contains(text, failed.Reason.Error()) {
+			w.wrong("the failure of %v does not say of whom it is: %s", failed.Child, text)
 		}
 	case l.failing == nil:
 		w.wrong("%v fails for no reason: %v", l, e.Reason)
@@ -186,7 +193,7 @@ func (l *life) restarts(wait time.Duration) {
 }
 
 // PreRestart is called on the failed instance.
-func (b *body) PreRestart(_ *actor.Context, reason error, msg any) {
+func (b *body) PreRestart(ctx *actor.Context, reason error, msg any) {
 	l, w := b.life, b.w
 	l.enter("PreRestart")
 	defer l.leave()
@@ -209,13 +216,18 @@ func (b *body) PreRestart(_ *actor.Context, reason error, msg any) {
 			l.cares(c).leaving = true
 		}
 	}
+	if b.props.leaves { // so there is no restart
+		ctx.StopSelf()
+		l.quits, l.undecided = true, true
+	}
 	if b.props.restless {
+		w.logs("ERROR PreRestart failed actor=%s err=%s", l.path, panicked("PreRestart"))
 		panic("PreRestart")
 	}
 }
 
 // Resumed is called when the instance goes on.
-func (b *body) Resumed(_ *actor.Context, reason error) {
+func (b *body) Resumed(ctx *actor.Context, reason error) {
 	l, w := b.life, b.w
 	l.enter("Resumed")
 	defer l.leave()
@@ -230,7 +242,12 @@ func (b *body) Resumed(_ *actor.Context, reason error) {
 	}
 	l.state, l.mayResume, l.escalated = running, false, false
 	l.releases()
+	if b.props.leaves {
+		ctx.StopSelf()
+		l.quits = true
+	}
 	if b.props.restless {
+		w.logs("ERROR Resumed failed actor=%s err=%s", l.path, panicked("Resumed"))
 		panic("Resumed")
 	}
 }
@@ -290,6 +307,9 @@ func (j judge) ReceiveFailed(_ *actor.Context, f actor.Failed) (actor.Directive,
 	switch v.directive {
 	case actor.Resume:
 		c.permit()
+		if c.isRouter { // which says nothing of it
+			c.releases()
+		}
 	case actor.Restart:
 		c.mayStop = true // when the budget is used up
 		c.mayRestart, c.notBefore = true, w.now()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -18,6 +19,10 @@ func (l *life) claim(name string, m actor.Message) bool {
 			w.note("%T for %s of %v is not claimed", m.Payload, name, l)
 		}
 		return false
+	}
+	if p.id%9 == 0 {
+		w.logs("ERROR OnAbsent panicked actor=%s child=%s err=%s", l.path, name, panicked("claim"))
+		panic("claim")
 	}
 	w.note("%v claims %v for %s", l, p, name)
 	if p.own && p.fresh {
@@ -64,7 +69,7 @@ func (w *world) stopping(limit time.Duration) bool {
 	case !ok || !errors.Is(err, context.DeadlineExceeded):
 		w.wrong("Stop: %v", err)
 		return false
-	case late.System != "sim" || late.Jobs != w.jobs+w.probes:
+	case late.System != systemName || late.Jobs != w.jobs+w.probes:
 		w.wrong("Stop says that %d jobs of %s are late, and not %d", late.Jobs, late.System, w.jobs+w.probes)
 	}
 	want := w.late(w.sys.User())
@@ -74,6 +79,11 @@ func (w *world) stopping(limit time.Duration) bool {
 	slices.Sort(want)
 	if !slices.Equal(want, late.Actors) {
 		w.wrong("Stop says that %v are late, and not %v", late.Actors, want)
+	}
+	for _, path := range late.Actors[:min(len(late.Actors), 20)] {
+		if !strings.Contains(err.Error(), path) {
+			w.wrong("Stop does not say that %s is late: %v", path, err)
+		}
 	}
 	return false
 }
@@ -111,6 +121,7 @@ func (w *world) finish() {
 		}
 	}
 	w.exec.RunFor(3 * time.Second)
+	w.logDue()
 	w.atRest()
 	for !w.stopping(10 * time.Second) {
 		if len(w.wrongs) > 0 {
@@ -159,6 +170,17 @@ func (w *world) atRest() {
 	for _, x := range w.timers {
 		x.settled()
 	}
+	for _, h := range w.handbacks {
+		h.settled()
+	}
+	if w.misheard != 0 && !w.halted {
+		w.wrong("%d subscriptions to nothing have not ended", w.misheard)
+	}
+	for n, told := range w.relayed {
+		if !told && !w.halted {
+			w.wrong("dead letter %d was not relayed", n)
+		}
+	}
 	for _, a := range w.asks {
 		if !a.ended && !a.service && !a.calls && w.now().Sub(a.began) > a.limit {
 			w.wrong("%v of %v has not ended", a.p, a.p.to)
@@ -201,6 +223,9 @@ func (w *world) afterwards() {
 		if !x.ended {
 			w.wrong("a wait for %v never ended", x.of)
 		}
+	}
+	if w.lastFailed != "" {
+		w.wrong("there is no event for %q", w.lastFailed)
 	}
 	if w.jobs > 0 {
 		w.wrong("%d jobs still run", w.jobs)

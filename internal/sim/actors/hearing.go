@@ -2,6 +2,8 @@ package actors
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	"github.com/twinsrv/twinsrv/actor"
 )
@@ -10,6 +12,7 @@ import (
 // where on, and what it got.
 type hearing struct {
 	events, zombies subscription
+	missed          int // as its mailbox was full
 	gotEvents       []actor.Event
 	gotZombies      []actor.ZombieMsg
 }
@@ -17,7 +20,8 @@ type hearing struct {
 // subscription says which part of a list an actor is to get.
 type subscription struct {
 	on       bool
-	once     bool // there was one, so what was got is from several
+	asked    bool // a message about it is on its way
+	undone   bool // it was, and so there is no other
 	from, to int
 }
 
@@ -34,8 +38,10 @@ func (h *hearing) zombie(z actor.ZombieMsg) { h.gotZombies = append(h.gotZombies
 // hear subscribes l by a call.
 func (l *life) hear(events bool) {
 	w := l.w
-	if l.heard.events.once || l.heard.zombies.once {
-		return // it does by a message
+	for _, sub := range []*subscription{&l.heard.events, &l.heard.zombies} {
+		if sub.asked || sub.on || sub.undone {
+			return // it does by a message
+		}
 	}
 	if events {
 		w.sys.Events().SubscribeRef(l.ref)
@@ -54,10 +60,10 @@ func (w *world) subscribing(l *life, s step) {
 	if s.n == 2 {
 		path, sub, list = "/system/deadletters", &l.heard.zombies, func() int { return len(w.zombies) }
 	}
-	if l.isRouter || l.props.policy != actor.Unbounded || l.props.custom || sub.once || (s.kind == unsubscribe) != sub.on || w.halted {
+	if l.isRouter || l.props.policy != actor.Unbounded || l.props.custom || sub.asked || sub.undone || s.kind == unsubscribe && !sub.on || w.halted {
 		return
 	}
-	sub.once = true
+	sub.asked = true
 	w.note("%s %v to %s", s.kind, l, path)
 	var msg any = actor.Subscribe{Ref: l.ref}
 	if s.kind == unsubscribe {
@@ -70,15 +76,16 @@ func (w *world) subscribing(l *life, s step) {
 	}
 	ended := false
 	reply := w.sys.OnReply(func(_ any, err error) {
-		ended = true
+		ended, sub.asked = true, false
 		switch {
+		case w.halted && errors.Is(err, actor.ErrStopped):
 		case err != nil:
 			w.wrong("%T to %s: %v", msg, path, err)
 		case s.kind == subscribe:
 			sub.begin(list())
 			w.overheard = true
 		default:
-			sub.on, sub.to = false, list()
+			sub.on, sub.undone, sub.to = false, true, list()
 		}
 	})
 	_ = to.Post(actor.Message{Payload: msg, Reply: reply})
@@ -94,18 +101,26 @@ func (w *world) subscribing(l *life, s step) {
 
 // complete looks, when all is quiet, whether a subscriber has got everything.
 func (h *hearing) complete(l *life) {
+	w := l.w
 	if !l.quiet() {
 		return
 	}
-	w := l.w
+	for _, x := range w.lives {
+		if x.delegates[l] > 0 {
+			return // what x has heard may have come here, too
+		}
+	}
 	if s := h.events; s.on || s.to > 0 {
 		to := s.to
 		if s.on {
 			to = len(w.events)
 		}
-		same := len(h.gotEvents) == to-s.from
-		for i := range h.gotEvents {
-			same = same && h.gotEvents[i] == w.events[s.from+i]
+		same := len(h.gotEvents) == to-s.from-h.missed
+		for i, at := 0, s.from; same && i < len(h.gotEvents); i, at = i+1, at+1 {
+			for h.missed > 0 && at < to && h.gotEvents[i] != w.events[at] {
+				at++
+			}
+			same = at < to && h.gotEvents[i] == w.events[at]
 		}
 		if !same {
 			w.wrong("%v got %d events and not %d, or others", l, len(h.gotEvents), to-s.from)
@@ -116,12 +131,52 @@ func (h *hearing) complete(l *life) {
 		if s.on {
 			to = len(w.zombies)
 		}
-		same := len(h.gotZombies) == to-s.from
-		for i := range h.gotZombies {
-			same = same && h.gotZombies[i].To == w.zombies[s.from+i].To && h.gotZombies[i].At.Equal(w.zombies[s.from+i].At)
+		same := len(h.gotZombies) == to-s.from-h.missed
+		as := func(x, y actor.ZombieMsg) bool { return x.To == y.To && x.At.Equal(y.At) }
+		for i, at := 0, s.from; same && i < len(h.gotZombies); i, at = i+1, at+1 {
+			for h.missed > 0 && at < to && !as(h.gotZombies[i], w.zombies[at]) {
+				at++
+			}
+			same = at < to && as(h.gotZombies[i], w.zombies[at])
 		}
 		if !same {
 			w.wrong("%v got %d dead letters and not %d, or others", l, len(h.gotZombies), to-s.from)
 		}
+	}
+}
+
+// mishearing subscribes where there is nothing to hear, or nobody to tell. Such
+// a message reaches nobody, and is a dead letter.
+func (w *world) mishearing(s step) {
+	if w.halted {
+		return
+	}
+	path := []string{"/user", "/system/events", "/system/deadletters"}[s.n%3]
+	var who *actor.Ref
+	if path == "/user" {
+		who = w.sys.User()
+	}
+	var msg any = actor.Subscribe{Ref: who}
+	if s.n%2 == 0 {
+		msg = actor.Unsubscribe{Ref: who}
+	}
+	to, err := w.sys.Lookup(path)
+	if err != nil {
+		w.wrong("%v", err)
+		return
+	}
+	reply := w.sys.OnReply(func(_ any, err error) {
+		w.misheard--
+		if w.halted {
+			return
+		}
+		dead := len(w.zombies) > 0 && w.zombies[len(w.zombies)-1].Message.Payload == msg
+		if err == nil || !dead || !strings.Contains(err.Error(), path) {
+			w.wrong("%T of nobody to %s: %v, a dead letter: %v", msg, path, err, dead)
+		}
+	})
+	w.misheard++
+	if err := to.Post(actor.Message{Payload: msg, Reply: reply}); err != nil {
+		w.wrong("%T to %s: %v", msg, path, err)
 	}
 }

@@ -75,6 +75,7 @@ const (
 	opError    opKind = "error"
 	opPanic    opKind = "panic"
 	opStore    opKind = "store"
+	opMisuse   opKind = "misuse"
 	opSelect   opKind = "select"
 )
 
@@ -139,7 +140,7 @@ func (g *generator) op(deep int) op {
 	case r < 45:
 		o.kind = opUnstash
 	case r < 49:
-		o.kind = one(g.rng, opDelegate, opDelegate, opUndo, opHandBack)
+		o.kind = one(g.rng, opDelegate, opDelegate, opUndo, opHandBack, opHandBack)
 	case r < 61:
 		o.kind = one(g.rng, opWatch, opWatch, opUnwatch)
 	case r < 72:
@@ -161,6 +162,8 @@ func (g *generator) op(deep int) op {
 		o.kind = opBlock
 	case r < 94 && deep > 0:
 		o.kind, o.letter = opSelect, g.letter(0)
+	case r < 96:
+		o.kind = opMisuse
 	default:
 		o.kind = opStore
 	}
@@ -177,7 +180,7 @@ func (g *generator) child() *props {
 // opening is what a PreStart does.
 func (g *generator) opening() op {
 	o := op{slot: g.slot(), d: time.Millisecond + ms(g.rng, 25), letter: &letter{}}
-	switch g.rng.IntN(6) {
+	switch g.rng.IntN(13) / 2 {
 	case 0:
 		o.kind = opWatch
 	case 1:
@@ -191,6 +194,8 @@ func (g *generator) opening() op {
 		o.kind, o.letter = opTell, g.letter(0)
 	case 5:
 		o.kind, o.props = opBear, g.child()
+	case 6:
+		o.kind = opQuit
 	}
 	return o
 }

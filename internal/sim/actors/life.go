@@ -85,8 +85,13 @@ type life struct {
 	promises  []*deferred
 	heard     hearing
 
-	delegates  map[*life]int // told to end: how often
-	delegating *life
+	delegates   map[*life]int // how often to each
+	delegating  *life
+	delegations int   // how many there were
+	keptFrom    int   // what was sent to it after that, it handles itself while it delegates to nobody
+	notes       notes // what its Store has
+	called      string
+	misfits     []int // what a router cannot be resized to
 }
 
 func (l *life) String() string {
@@ -96,7 +101,12 @@ func (l *life) String() string {
 	return fmt.Sprintf("%s#%d", l.path, l.number)
 }
 
-func (l *life) name() string { return l.path[strings.LastIndexByte(l.path, '/')+1:] }
+func (l *life) name() string {
+	if l.called != "" {
+		return l.called
+	}
+	return l.path[strings.LastIndexByte(l.path, '/')+1:]
+}
 
 // key is who it is as a sender.
 func (l *life) key() string { return l.String() }
@@ -105,7 +115,7 @@ func (l *life) key() string { return l.String() }
 func (w *world) live(parent *life, p *props) *life {
 	return &life{
 		w: w, parent: parent, props: p, number: len(w.lives), last: map[string]int{}, pills: map[string]int{},
-		delegates: map[*life]int{}, held: p.held > 0, watch: newWatching(),
+		delegates: map[*life]int{}, held: p.held > 0, watch: newWatching(), notes: notes{},
 	}
 }
 
@@ -164,7 +174,7 @@ func (l *life) untaken(p *parcel) {
 func (l *life) refused(p *parcel, err error) {
 	full, ok := errors.AsType[*actor.FullError](err)
 	switch {
-	case !ok || full.Ref != l.ref || full.Capacity != l.props.capacity:
+	case !ok || full.Ref != l.ref || full.Capacity != l.props.capacity || !strings.Contains(err.Error(), l.path+": "):
 		l.w.wrong("%v was refused by %v with %v", p, l, err)
 	case l.props.policy == actor.DropNewest || l.props.policy == actor.DropOldest || l.props.capacity == 0:
 		l.w.wrong("%v was refused by %v, which refuses nothing", p, l)

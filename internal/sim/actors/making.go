@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -24,7 +25,7 @@ func (w *world) making(s step) {
 	case spawn:
 		w.bear(parent, name, s.props, under.Spawn)
 	case ensure:
-		w.ensure(parent, under, name, s.props)
+		w.ensure(parent, under, name, s)
 	case rate:
 		w.router(parent, under, name, s)
 	case brood:
@@ -41,6 +42,7 @@ func (w *world) making(s step) {
 // bear spawns an actor and looks whether that was to succeed.
 func (w *world) bear(parent *life, name string, p *props, spawn func(string, actor.Props) (*actor.Ref, error)) {
 	l := w.live(parent, p)
+	l.called = name
 	holder, stopped := w.holder(parent, name)
 	r, err := spawn(name, w.actorProps(l, p))
 	w.judgeBirth(parent, name, holder, stopped, err)
@@ -51,10 +53,10 @@ func (w *world) bear(parent *life, name string, p *props, spawn func(string, act
 
 // holder is who has a name, and whether its parent takes no more children.
 func (w *world) holder(parent *life, name string) (holder *life, stopped bool) {
-	path := "/user/" + name
+	path := "/user/" + escaped(name)
 	stopped = w.sys.User().Stopped()
 	if parent != nil {
-		path, stopped = parent.path+"/"+name, parent.ref.Stopped()
+		path, stopped = parent.path+"/"+escaped(name), parent.ref.Stopped()
 	}
 	holder = w.at[path]
 	if holder != nil && (holder.over || holder.parent != parent || name == "") {
@@ -80,10 +82,15 @@ func (w *world) judgeBirth(parent *life, name string, holder *life, stopped bool
 	}
 }
 
-func (w *world) ensure(parent *life, under *actor.Ref, name string, p *props) {
+func (w *world) ensure(parent *life, under *actor.Ref, name string, s step) {
+	p := s.props
 	l := w.live(parent, p)
 	holder, stopped := w.holder(parent, name)
-	r, created, err := under.EnsureChild(name, func() actor.Props { return w.actorProps(l, p) })
+	r, created, err := under.EnsureChild(name, func() actor.Props {
+		w.meanwhile(parent, under, name, s)
+		holder, stopped = w.holder(parent, name)
+		return w.actorProps(l, p)
+	})
 	if holder != nil && holder.ref.Stopped() {
 		if created {
 			holder.replaced = true
@@ -101,10 +108,32 @@ func (w *world) ensure(parent *life, under *actor.Ref, name string, p *props) {
 	}
 }
 
+// meanwhile is what others do between EnsureChild's look for the child and its
+// spawn: they make that child, or stop the parent.
+func (w *world) meanwhile(parent *life, under *actor.Ref, name string, s step) {
+	switch {
+	case s.n == 1:
+		w.bear(parent, name, s.props, under.Spawn)
+	case s.n == 2 && parent != nil:
+		w.note("stop %v", parent)
+		parent.asked++
+		parent.ref.Stop()
+		for range 20 {
+			w.exec.Step()
+		}
+	}
+}
+
 // router spawns one.
 func (w *world) router(parent *life, under *actor.Ref, name string, s step) {
 	p := *s.props
 	p.failNew, p.claims, p.custom, p.hears = 0, false, false, 0
+	p.leaves = false
+	p.begin = slices.DeleteFunc(slices.Clone(p.begin), func(o op) bool {
+		// Or each new worker would end, or have another ended, and the router go
+		// on making new ones.
+		return o.kind == opQuit || o.kind == opTell && o.slot >= routers
+	})
 	if p.policy != actor.Unbounded {
 		p.policy = actor.Fail
 	} else {
@@ -131,6 +160,7 @@ func (w *world) routing(l *life, s step) {
 	if s.kind == resize {
 		w.note("%v is resized to %d", l, s.n)
 		_ = l.ref.Tell(router.Resize{Workers: s.n})
+		l.misfits = append(l.misfits, -s.n)
 		_ = l.ref.Tell(router.Resize{Workers: -s.n})
 		return
 	}

@@ -55,7 +55,7 @@ func parcelOf(payload any) *parcel {
 	case router.ToAll:
 		return parcelOf(m.Message)
 	case actor.PipeFailed:
-		if p, ok := errors.AsType[*piping](m.Err); ok {
+		if p, ok := errors.AsType[*piping](m); ok {
 			return p.parcel
 		}
 	}
@@ -144,6 +144,10 @@ func (w *world) tellBlocking(l *life, text *letter) {
 	p := w.parcel(text, "", nil, l)
 	p.from = fmt.Sprintf("job%d", p.id)
 	w.goes(func() {
+		if p.id%4 == 0 {
+			w.tellPatiently(l, p)
+			return
+		}
 		ctx, cancel := w.sys.WithTimeout(w.background(), 200*time.Millisecond)
 		defer cancel()
 		p.seq = w.tick()
@@ -152,8 +156,34 @@ func (w *world) tellBlocking(l *life, text *letter) {
 	})
 }
 
+// tellPatiently waits for room for as long as it takes: until there is some or
+// the actor stops.
+func (w *world) tellPatiently(l *life, p *parcel) {
+	p.seq = w.tick()
+	w.note("%v to %v, with patience", p, l)
+	if p.id%8 == 0 {
+		err := l.ref.Tell(p.payload())
+		if err != nil {
+			w.wrong("%v was refused by %v: %v", p, l, err)
+		}
+		p.posted(err)
+		return
+	}
+	switch err := l.ref.TryPost(actor.Message{Payload: p.payload()}); {
+	case err == nil:
+		p.posted(nil)
+	case !errors.Is(err, actor.ErrStopped) || !l.ref.Stopped():
+		w.wrong("%v was refused by %v: %v", p, l, err)
+	default:
+		p.end("not posted", l)
+	}
+}
+
 // order looks whether p comes at l after what its sender sent before.
 func (w *world) order(p *parcel, l *life, what string) {
+	if l.bySeveralWays(p.to) {
+		return
+	}
 	if p.many || p.timing != nil || p.piped != nil && (l.props.custom || len(l.delegates) > 0) {
 		return
 	}
@@ -181,6 +211,12 @@ func (w *world) onDead(z actor.ZombieMsg) {
 		w.note("answer %d is a dead letter", r.id)
 		r.ends++
 		return
+	}
+	switch m := z.Message.Payload.(type) {
+	case *haunting:
+		w.wrong("what %v could not send is a dead letter to %s", m.by, z.To)
+	case relay:
+		w.relaysIn(z, m)
 	}
 	p := parcelOf(z.Message.Payload)
 	if p == nil {

@@ -35,6 +35,9 @@ const (
 	toAll       kind = "to all"      // a letter to all workers
 	brood       kind = "brood"       // n children without names
 	misname     kind = "misname"     // what cannot be spawned
+	name        kind = "name"        // spawn a child with an odd name
+	relayStep   kind = "relay"       // a dead letter to the actor for those
+	mishear     kind = "mishear"     // subscribe to what is not there
 	look        kind = "look"        // at what the runtime says of itself
 	closing     kind = "close"       // the completion service
 	goOn        kind = "go on"       // let virtual time pass
@@ -54,6 +57,7 @@ type step struct {
 	path   string
 	letter *letter
 	props  *props
+	fails  *failure
 }
 
 func (s step) String() string {
@@ -100,6 +104,7 @@ type props struct {
 	failNew   int      // how many News fail
 	badEnd    bool     // PostStop panics
 	restless  bool     // PreRestart and Resumed panic
+	leaves    bool     // PreRestart and Resumed stop it
 	begin     []op     // in PreStart
 	hears     int      // subscribes: 1 to events, 2 to dead letters
 }
@@ -132,6 +137,9 @@ func ms(rng *rand.Rand, n int) time.Duration {
 func newPlan(seed uint64) []step {
 	g := generator{rand.New(rand.NewPCG(seed, 0x706c616e)), 1 + int(seed%4)}
 	var all []step
+	if g.rng.IntN(4) == 0 {
+		all = g.scene()
+	}
 	for slot := range routers {
 		if g.rng.IntN(5) > 0 {
 			all = append(all, step{kind: spawn, slot: slot, props: g.props()})
@@ -158,11 +166,11 @@ func (g *generator) props() *props {
 	case 0:
 		p.policy, p.capacity = actor.Fail, 1+g.rng.IntN(4)
 	case 1:
-		p.policy, p.capacity = actor.Block, 1+g.rng.IntN(3)
+		p.policy, p.capacity = actor.Block, one(g.rng, 1, 2, 3, 12)
 	case 2:
 		p.policy, p.capacity = actor.DropNewest, 1+g.rng.IntN(4)
 	case 3:
-		p.policy, p.capacity = actor.DropOldest, 1+g.rng.IntN(4)
+		p.policy, p.capacity = actor.DropOldest, one(g.rng, 1, 2, 3, 4, 12)
 	case 4:
 		p.custom, p.capacity = true, g.rng.IntN(5)
 	}
@@ -171,6 +179,7 @@ func (g *generator) props() *props {
 	p.ownPoison = g.rng.IntN(10) == 0
 	p.badEnd = g.rng.IntN(12) == 0
 	p.restless = g.rng.IntN(12) == 0
+	p.leaves = g.rng.IntN(16) == 0
 	if g.rng.IntN(8) == 0 {
 		p.held = 1 + ms(g.rng, 20)
 	}
@@ -202,7 +211,7 @@ func (g *generator) step() step {
 		s.kind, s.letter = tell, g.letter(2)
 	case r < 45:
 		s.kind, s.letter, s.d = ask, g.letter(2), one(g.rng, 0, time.Millisecond, 20*time.Millisecond, 3*time.Second)
-		s.n = g.rng.IntN(4)
+		s.n = g.rng.IntN(askWays)
 	case r < 48:
 		s.kind, s.letter, s.d = one(g.rng, promise, future), g.letter(1), ms(g.rng, 40)
 	case r < 60:
@@ -219,16 +228,19 @@ func (g *generator) step() step {
 func (g *generator) rare(s *step) {
 	switch r := g.rng.IntN(100); {
 	case r < 16:
-		s.kind, s.props = one(g.rng, spawn, spawn, ensure), g.props()
+		s.kind, s.props, s.n = one(g.rng, spawn, spawn, ensure), g.props(), g.rng.IntN(6)
 	case r < 24:
 		s.kind = one(g.rng, pill, pill, askPill)
 	case r < 32:
 		s.kind = one(g.rng, stop, stop, stopChild)
 	case r < 38:
 		s.kind, s.n = urge, 1+g.rng.IntN(3)
+		if g.rng.IntN(4) == 0 {
+			s.fails = g.failure()
+		}
 	case r < 46:
 		s.kind, s.letter = choose, g.letter(1)
-		s.path = one(g.rng, "/user/*", "*", "../*", "../b", "x", "./x/k", "*/x", "/user/a/nobody", "../../c", "/system/deadletters")
+		s.path = one(g.rng, "/user/*", "*", "../*", "../b", "x", "./x/k", "*/x", "/user/a/nobody", "../../c", "/system/deadletters", "*/..", "*/../x", "/*/a")
 	case r < 50:
 		s.kind, s.letter, s.path = send, g.letter(1), one(g.rng, "/user/a", "/user/a/x", "/user/b/nobody", "no path", "/user/nobody/x", "/")
 	case r < 55:
@@ -243,8 +255,10 @@ func (g *generator) rare(s *step) {
 		s.kind, s.n, s.slot, s.letter = one(g.rng, resize, toAll), 1+g.rng.IntN(4), routers+g.rng.IntN(len(slots)-routers), g.letter(0)
 	case r < 80:
 		s.kind, s.n, s.props = brood, one(g.rng, 1, 3, 20), g.props()
-	case r < 84:
+	case r < 83:
 		s.kind, s.n = misname, g.rng.IntN(misnomers)
+	case r < 84:
+		s.kind, s.n, s.props = one(g.rng, name, name, relayStep, mishear), g.rng.IntN(40), g.child()
 	case r < 93:
 		s.kind, s.letter, s.n = burst, g.letter(0), one(g.rng, 3, 8, 8, 70, 70, 300)
 		if g.rng.IntN(60) == 0 {

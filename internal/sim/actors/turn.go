@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -69,12 +68,11 @@ func (t *turn) perform(o op) {
 			l.stack = l.stack[:n-1]
 		}
 	case opDelegate:
-		t.delegate(to)
+		t.delegate(o, to)
 	case opUndo:
-		t.ctx.Undelegate()
-		l.delegating = nil
+		t.undelegate()
 	case opHandBack:
-		t.ctx.EndDelegation(t.ctx.Parent(), l.key())
+		t.handBack()
 	case opWatch, opUnwatch:
 		if to != nil {
 			t.watch(to, o.kind == opWatch)
@@ -102,7 +100,15 @@ func (t *turn) perform(o op) {
 		_ = w.sys.Sleep(context.Background(), o.d)
 		w.note("%v wakes", l)
 	case opStore:
-		t.store(o)
+		t.said()
+		t.visit()
+		t.keep(o.n)
+		t.visitLog(o.n)
+	case opMisuse:
+		t.misuse(o)
+	case opQuit:
+		t.ctx.StopSelf()
+		l.quits = true
 	default:
 		t.performWith(o, to)
 	}
@@ -128,14 +134,11 @@ func (t *turn) performWith(o op, to *life) {
 		t.ctx.UnstashAll()
 		l.front = append(append([]*parcel{}, l.stash...), l.front...)
 		l.stash = nil
-	case opQuit:
-		t.ctx.StopSelf()
-		l.quits = true
 	case opRetire:
 		t.retire()
 	case opSelect:
 		path := []string{"../*", "*", "x", "..", "/user/c"}[o.n%5]
-		w.selected(t.ctx.Select(path), o.letter, l)
+		w.selected(chosen{t.ctx.Select(path), path, l}, o.letter, l)
 	case opError, opPanic:
 		t.exit, t.panics = &failure{}, o.kind == opPanic
 		*t.exit = *o.fails
@@ -204,8 +207,11 @@ func (t *turn) refuse(o op) {
 			p.ask.done(t.body.w.now())
 		}
 		t.answered = true
+	} else {
+		t.body.w.logs("DEBUG failed a message that was no ask actor=%s err=%v", t.body.life.name(), o.fails)
 	}
 	t.ctx.Fail(o.fails)
+	t.body.w.logDue()
 }
 
 // postpone takes the ask over and answers it later: by a timer, or never.
@@ -224,9 +230,12 @@ func (t *turn) postpone(o op) {
 		return // it will end by its time
 	}
 	w.sys.After(o.d, func() {
-		if o.n == 2 {
+		switch o.n {
+		case 1:
+			d.decline()
+		case 2:
 			d.complete(&failure{number: o.n})
-		} else {
+		default:
 			d.complete(nil)
 		}
 	})
@@ -374,18 +383,9 @@ func (t *turn) end(o op, to *life) {
 	}
 }
 
-const visited = actor.Key[int]("visits")
-
-// store looks whether values outlive restarts, and what a Context says.
-func (t *turn) store(o op) {
+// said looks at what a Context says.
+func (t *turn) said() {
 	w, l := t.body.w, t.body.life
-	w.visits++
-	l.watch.visits++
-	n := visited.Update(t.ctx.Store(), func(n int) int { return n + 1 })
-	all := visited.Update(w.sys.Global(), func(n int) int { return n + 1 })
-	if n != l.watch.visits || all != w.visits {
-		w.wrong("%v has counted %d visits and not %d, all %d and not %d", l, n, l.watch.visits, all, w.visits)
-	}
 	parent := w.byRef[t.ctx.Parent()]
 	if t.ctx.Self() != l.ref || parent != l.parent || !t.ctx.Now().Equal(w.now()) || t.ctx.System() != w.sys || t.ctx.Stopping() != w.halted {
 		w.wrong("the context of %v is another's", l)
@@ -398,5 +398,7 @@ func (t *turn) store(o op) {
 			w.wrong("%v has another message in hand than %v", l, t.p)
 		}
 	}
-	t.ctx.Logger().Info("visited", "n", fmt.Sprint(o.n))
+	if err, above := t.ctx.IsException(), t.ctx.ParentException(); err != nil || above != nil {
+		w.wrong("%v runs and has ended for %v and %v", l, err, above)
+	}
 }

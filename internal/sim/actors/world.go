@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -19,6 +20,8 @@ type Result struct {
 	Steps int      // how many steps the plan has
 	Wrong []string // broken promises; none if all is well
 }
+
+const systemName = "sim"
 
 // world is one run. All of it happens on one goroutine.
 type world struct {
@@ -50,6 +53,17 @@ type world struct {
 	zombies []actor.ZombieMsg
 	visits  int
 	probes  int // jobs of the harness itself
+
+	notes     notes // what the system's store has
+	handbacks []*handback
+	misheard  int    // subscriptions to nothing that have not ended
+	relayed   []bool // dead letters that were sent as such: told
+
+	// See logging.go.
+	due        string // what is to be logged next
+	lastFailed string // the line about a failure whose event is to come
+	dropped    string // whose system message was, by the last such line
+	heardAll   int    // what the subscriber that panics has heard
 }
 
 // Run carries out the plan of a seed, but for the steps that keep, if not nil,
@@ -57,10 +71,14 @@ type world struct {
 func Run(seed uint64, keep func(step int) bool, log io.Writer) Result {
 	w := &world{
 		exec: actortest.NewSeeded(seed), log: log, digest: 14695981039346656037,
-		byRef: map[*actor.Ref]*life{}, at: map[string]*life{},
+		byRef: map[*actor.Ref]*life{}, at: map[string]*life{}, notes: notes{},
 	}
-	w.sys = actor.NewSystem("sim", actor.Config{Executor: w.exec, AskTimeout: 2 * time.Second})
+	w.sys = actor.NewSystem(systemName, actor.Config{
+		Executor: w.exec, AskTimeout: 2 * time.Second, Logger: slog.New(book{w: w}),
+	})
 	w.service = patterns.NewCompletionService(w.sys, patterns.Config{Limit: 5, Timeout: time.Second})
+	deaf := w.sys.DeadLetters().Subscribe(func(actor.ZombieMsg) { w.earful() })
+	deafer := w.sys.Events().Subscribe(func(actor.Event) { w.earful() })
 	w.sys.DeadLetters().Subscribe(w.onDead)
 	w.sys.Events().Subscribe(w.onEvent)
 	plan := newPlan(seed)
@@ -70,7 +88,13 @@ func Run(seed uint64, keep func(step int) bool, log io.Writer) Result {
 			w.do(s)
 		}
 	}
+	deaf()
+	deafer()
+	heard := w.heardAll
 	w.finish()
+	if w.heardAll != heard {
+		w.wrong("who has cancelled a subscription is told %d things", w.heardAll-heard)
+	}
 	w.exec.Close()
 	w.mix(w.exec.Hash())
 	w.mix(w.exec.Steps())
@@ -134,6 +158,12 @@ func (w *world) do(s step) {
 	case choose:
 		w.selecting(s)
 		return
+	case relayStep:
+		w.relaying()
+		return
+	case mishear:
+		w.mishearing(s)
+		return
 	case send:
 		w.sending(s)
 		return
@@ -186,7 +216,7 @@ func (w *world) doTo(l *life, s step) {
 		w.stopChild(l)
 	case urge:
 		for range s.n {
-			l.urge(&urging{seq: w.tick()})
+			l.urge(&urging{fails: s.fails})
 		}
 	case awaitEnd:
 		w.awaiting(l, s.d)
@@ -194,6 +224,8 @@ func (w *world) doTo(l *life, s step) {
 		w.subscribing(l, s)
 	case resize, toAll:
 		w.routing(l, s)
+	case name:
+		w.naming(l, s)
 	}
 }
 

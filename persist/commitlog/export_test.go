@@ -1,0 +1,34 @@
+package commitlog
+
+import "encoding/binary"
+
+// Reused returns the bytes of a segment whose file was begun again, for the same
+// first group, when nothing else of that has reached the disk.
+func Reused(segment []byte) []byte {
+	g := segmentOf(segment)
+	g.number++
+	return append(g.header(), segment[headerSize:]...)
+}
+
+// Group is where a group stands in a segment: its bytes from, up to end; padding
+// fills up what is left before next.
+type Group struct{ From, End, Next int }
+
+// Groups finds the groups of a segment.
+func Groups(b []byte) (all []Group) {
+	g := segmentOf(b)
+	for at := headerSize; ; {
+		_, effects, ok := g.frame(b, at)
+		if !ok {
+			return all
+		}
+		end := at + frameSize + len(effects)
+		all = append(all, Group{at, end, align(end)})
+		at = align(end)
+	}
+}
+
+func segmentOf(b []byte) *segment {
+	return &segment{log: binary.BigEndian.Uint64(b[16:]), number: binary.BigEndian.Uint64(b[24:]),
+		first: binary.BigEndian.Uint64(b[32:]), position: binary.BigEndian.Uint64(b[40:])}
+}

@@ -1,0 +1,226 @@
+package commitlog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twinsrv/twinsrv/internal/mutant"
+	"github.com/twinsrv/twinsrv/persist"
+)
+
+// plan is how far the folding of a generation is. Its changes go into the
+// store's log first, in the order of positions, so that pages are filled one
+// after the other; then its entities, in the order of keys, so that those of one
+// page are written together; then its rows. What the store has in between is
+// hidden by the generation, which is read before it.
+type plan struct {
+	gen      *generation
+	mark     persist.Mark
+	entities []*dirty
+	rows     []*dirtyRow
+
+	changes, entity, filed, row int  // up to here each is folded; filed is of the entity's changes
+	begun                       bool // the entity's record is folded
+	total                       int64
+}
+
+func newPlan(g *generation, log uint64) *plan {
+	p := &plan{gen: g, mark: persist.Mark{Log: log, Through: g.last}}
+	g.sorted.Ascend(func(d *dirty) bool { p.entities = append(p.entities, d); return true })
+	g.rows.Ascend(func(r *dirtyRow) bool { p.rows = append(p.rows, r); return true })
+	p.total = int64(2*len(g.log) + len(p.entities) + len(p.rows))
+	return p
+}
+
+// done is how many of the total are folded, roughly.
+func (p *plan) done() int64 { return int64(2*p.changes + p.entity + p.row) }
+
+// batch returns the next one of at most so many parts, and the plan as it is
+// when that is folded.
+func (p *plan) batch(parts int) (persist.Fold, plan, bool) {
+	next, f, size := *p, persist.Fold{}, 0
+	room := func() bool { return parts > 0 && size < foldBytes }
+	for ; next.changes < len(p.gen.log) && room(); next.changes++ {
+		c := p.gen.log[next.changes]
+		f.Changes = append(f.Changes, *c)
+		parts, size = parts-1, size+len(c.Data)
+	}
+	for next.changes == len(p.gen.log) && next.entity < len(p.entities) && room() {
+		d := p.entities[next.entity]
+		if !next.begun {
+			next.begun = true
+			parts, size = parts-1, size+d.fold(&f)
+		}
+		for ; next.filed < len(d.changes) && parts > 0; next.filed++ {
+			f.Filed = append(f.Filed, *d.changes[next.filed])
+			parts--
+		}
+		if next.filed == len(d.changes) {
+			next.entity, next.filed, next.begun = next.entity+1, 0, false
+		}
+	}
+	for ; next.entity == len(p.entities) && next.changes == len(p.gen.log) && next.row < len(p.rows) && room(); next.row++ {
+		r := p.rows[next.row]
+		row := persist.Row{Kind: r.kind, Key: r.key, ID: r.id, Value: r.value}
+		if r.gone {
+			f.RowsGone = append(f.RowsGone, row)
+		} else {
+			f.Rows = append(f.Rows, row)
+		}
+		parts, size = parts-1, size+len(r.value)
+	}
+	last := mutant.On(mutant.LogFreesUnfolded) || next.changes == len(p.gen.log) && next.entity == len(p.entities) && next.row == len(p.rows)
+	if last {
+		f.Position, f.Mark = p.gen.position, p.mark
+	}
+	return f, next, last
+}
+
+// fold adds the entity's record to a batch, and returns its size.
+func (d *dirty) fold(f *persist.Fold) int {
+	if d.cleared && !mutant.On(mutant.LogForgetsDeletions) {
+		f.Deleted = append(f.Deleted, d.key)
+	}
+	if d.record == nil {
+		return 0
+	}
+	f.Records = append(f.Records, persist.Stored{Key: d.key, Record: *d.record})
+	return len(d.record.State)
+}
+
+// foldStep folds one batch of the frozen generation, if there is one.
+func (s *Store) foldStep(ctx context.Context) error {
+	if err := take(ctx, s.folds); err != nil {
+		return err
+	}
+	defer release(s.folds)
+	s.mu.RLock()
+	frozen := s.frozen
+	s.mu.RUnlock()
+	if frozen == nil {
+		return nil
+	}
+	if s.plan == nil {
+		s.plan = newPlan(frozen, s.log)
+	}
+	batch, next, last := s.plan.batch(s.cfg.FoldKeys)
+	if err := s.behind.Fold(ctx, batch); err != nil {
+		err = fmt.Errorf("fold the commit log %s: %w", s.dir, err)
+		s.mu.Lock()
+		s.failing = err
+		s.mu.Unlock()
+		return err
+	}
+	*s.plan = next
+	s.toFold.Store(next.total - next.done())
+	if last {
+		s.plan = nil
+		s.toFold.Store(0)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing = nil
+	if last {
+		s.base = max(s.base, frozen.position)
+		s.free = append(s.free, frozen.segments...)
+		s.frozen = nil
+	}
+	return nil
+}
+
+// freeze has the active generation folded and begins another. The caller has
+// the turn, and nothing is frozen.
+func (s *Store) freeze() error {
+	if err := s.beginSegment(); err != nil {
+		return fmt.Errorf("%s: %w: nothing was done: %w", s.dir, persist.ErrUnavailable, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frozen, s.active = s.active, newGeneration(s.group, s.current)
+	s.plannedFor.Store(int64(2*len(s.frozen.log) + len(s.frozen.entities) + s.frozen.rows.Len()))
+	s.toFold.Store(s.plannedFor.Load())
+	s.nudge()
+	return nil
+}
+
+// state tells what there is to fold. failing is why the last try failed.
+func (s *Store) state() (frozen, active bool, since time.Time, failing error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.frozen != nil, s.active != nil && !s.active.empty(), s.since, s.failing
+}
+
+// makeRoom sees to it that the next so many bytes fit the current segment. While
+// something is frozen, commits may fill half a segment more than is folded of
+// it; then each of them folds a batch itself. The caller has the turn.
+func (s *Store) makeRoom(ctx context.Context, bytes int64) error {
+	if s.current.end+bytes <= s.cfg.SegmentSize {
+		if s.ahead(bytes) {
+			return s.help(ctx)
+		}
+		return nil
+	}
+	for {
+		frozen, _, _, _ := s.state()
+		if !frozen {
+			return s.freeze()
+		}
+		if err := s.foldStep(ctx); err != nil {
+			// The error's own kind is that of the fold, and not of the commit.
+			return fmt.Errorf("%w: the commit log is full, nothing was done: %v", persist.ErrUnavailable, err)
+		}
+	}
+}
+
+// ahead says that commits are too far ahead of the folding.
+func (s *Store) ahead(bytes int64) bool {
+	left, total := s.toFold.Load(), s.plannedFor.Load()
+	if left == 0 || total == 0 {
+		return false
+	}
+	written := float64(s.current.end+bytes) / float64(s.cfg.SegmentSize)
+	return written > 0.5+float64(total-left)/float64(total)
+}
+
+// help folds a batch, unless folding fails: there is room yet.
+func (s *Store) help(ctx context.Context) error {
+	if _, _, _, failing := s.state(); failing != nil {
+		return nil
+	}
+	if err := s.foldStep(ctx); err != nil && ctx.Err() != nil {
+		return err
+	}
+	return nil
+}
+
+// drain folds everything. The caller has the turn.
+func (s *Store) drain(ctx context.Context) error {
+	for {
+		frozen, active, _, _ := s.state()
+		var err error
+		switch {
+		case frozen:
+			err = s.foldStep(ctx)
+		case active:
+			err = s.freeze()
+		default:
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Fold folds everything that the log has.
+func (s *Store) Fold(ctx context.Context) error {
+	if err := take(ctx, s.turn); err != nil {
+		return err
+	}
+	defer release(s.turn)
+	if err := s.serving(); err != nil {
+		return err
+	}
+	return s.drain(ctx)
+}
