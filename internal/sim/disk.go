@@ -186,12 +186,13 @@ func (d *disk) end(ctx context.Context, f fate, units []persist.Unit) ([]persist
 // log says.
 func (d *disk) failLog(ctx context.Context, l *withLog, units []persist.Unit) ([]persist.Outcome, error) {
 	outcomes, err := l.fail(ctx, units)
-	if errors.Is(err, persist.ErrUnknown) {
-		d.down = !d.healing
-		if d.healing {
-			if err := l.Reopen(ctx); err != nil {
-				panic(err) // nothing fails it
-			}
+	switch {
+	case err == nil:
+	case !d.healing:
+		d.down = true
+	default:
+		if err := l.Reopen(ctx); err != nil {
+			panic(err) // nothing fails it
 		}
 	}
 	return outcomes, err

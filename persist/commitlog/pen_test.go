@@ -101,3 +101,19 @@ func (w *world) restarted() *world {
 
 // create is a commit that needs nothing that was there.
 func (p *pen) create(name string) []persist.Unit { return []persist.Unit{p.next(name, 0)} }
+
+// TestBytesStayTheCallers writes over what was handed in.
+func TestBytesStayTheCallers(t *testing.T) {
+	w, p := newWorld(1), newPen(t)
+	s := w.mustOpen(t)
+	u := p.next("a", 10)
+	p.write(s, u)
+	for _, b := range [][]byte{u.Record.State, u.Rows[0].Value} {
+		for i := range b {
+			b[i] = 'X'
+		}
+	}
+	p.has(s)
+	require.NoError(t, s.Fold(ctx))
+	p.has(s)
+}
