@@ -72,23 +72,12 @@ func (d reopens) Reopen(ctx context.Context) error {
 	if err := d.latency(ctx); err != nil {
 		return err
 	}
-	if err := d.reopen(ctx); err != nil {
-		return err
-	}
 	d.down = false
 	return nil
 }
 
 // heals is a disk that stays in service whatever happened.
 type heals struct{ persist.PersistenceService }
-
-// reopen opens a base anew that needs it.
-func (d *disk) reopen(ctx context.Context) error {
-	if l, ok := d.base.(*withLog); ok {
-		return l.Reopen(ctx)
-	}
-	return nil
-}
 
 // latency makes a call take its time, and fail while the disk is away.
 func (d *disk) latency(ctx context.Context) error {
@@ -183,18 +172,15 @@ func (d *disk) end(ctx context.Context, f fate, units []persist.Unit) ([]persist
 }
 
 // failLog is a commit of which a part may fail. What becomes of it is what the
-// log says.
+// log says. The log is opened anew at once, so that the checks can read it; its
+// owner must do that still. A process that dies before it does is one that dies
+// in the commit.
 func (d *disk) failLog(ctx context.Context, l *withLog, units []persist.Unit) ([]persist.Outcome, error) {
 	outcomes, err := l.fail(ctx, units)
-	switch {
-	case err == nil:
-	case !d.healing:
-		d.down = true
-	default:
-		if err := l.Reopen(ctx); err != nil {
-			panic(err) // nothing fails it
-		}
+	if err := l.Reopen(ctx); err != nil {
+		panic(err) // nothing fails it
 	}
+	d.down = err != nil && !d.healing
 	return outcomes, err
 }
 
