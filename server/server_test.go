@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -234,7 +235,8 @@ func TestCloseIsBounded(t *testing.T) {
 	hang := entity.Type[lamp]{Name: "lamps", Handlers: entity.Handlers[lamp]{
 		"flip": entity.On(func(*entity.Context, *lamp, flip) error { <-release; return nil }),
 	}}
-	s, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), Definitions: []entity.Definition{hang}})
+	dir := t.TempDir()
+	s, err := server.Open(t.Context(), server.Config{Data: dir, Definitions: []entity.Definition{hang}})
 	require.NoError(t, err)
 	p, err := s.Pods().Pod("lamps")
 	require.NoError(t, err)
@@ -244,6 +246,10 @@ func TestCloseIsBounded(t *testing.T) {
 	require.Error(t, s.Close(ctx))
 	require.Error(t, s.Close(t.Context()), "the first answer stays")
 	close(release)
+	require.Eventually(t, func() bool {
+		store, err := server.OpenStore(t.Context(), "bolt:"+dir, nil)
+		return err == nil && store.Close() == nil
+	}, 20*time.Second, time.Millisecond, "nobody waits for the store, and it is closed all the same")
 }
 
 func TestOpenServesWithoutAListener(t *testing.T) {

@@ -135,13 +135,23 @@ func (s *Store) freeze() error {
 	if err := s.beginSegment(); err != nil {
 		return fmt.Errorf("%s: %w: nothing was done: %w", s.dir, persist.ErrUnavailable, err)
 	}
+	s.freezeFor(newGeneration(s.group, s.current))
+	return nil
+}
+
+// freezeLast is freeze when no group comes any more: no segment is begun.
+func (s *Store) freezeLast() error {
+	s.freezeFor(newGeneration(s.group))
+	return nil
+}
+
+func (s *Store) freezeFor(next *generation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.frozen, s.active = s.active, newGeneration(s.group, s.current)
+	s.frozen, s.active = s.active, next
 	s.plannedFor.Store(int64(2*len(s.frozen.log) + len(s.frozen.entities) + s.frozen.rows.Len()))
 	s.toFold.Store(s.plannedFor.Load())
 	s.nudge()
-	return nil
 }
 
 // state tells what there is to fold. failing is why the last try failed.
@@ -195,7 +205,9 @@ func (s *Store) help(ctx context.Context) error {
 }
 
 // drain folds everything. The caller has the turn.
-func (s *Store) drain(ctx context.Context) error {
+func (s *Store) drain(ctx context.Context) error { return s.foldAll(ctx, s.freeze) }
+
+func (s *Store) foldAll(ctx context.Context, freeze func() error) error {
 	for {
 		frozen, active, _, _ := s.state()
 		var err error
@@ -203,7 +215,7 @@ func (s *Store) drain(ctx context.Context) error {
 		case frozen:
 			err = s.foldStep(ctx)
 		case active:
-			err = s.freeze()
+			err = freeze()
 		default:
 			return nil
 		}

@@ -251,10 +251,10 @@ func (s *Store) Close() error {
 }
 
 // detach folds everything and lets the store behind go. The caller has the
-// turn.
+// turn, and nobody commits behind it.
 func (s *Store) detach() {
 	ctx := context.Background()
-	err := s.drain(ctx)
+	err := s.foldAll(ctx, s.freezeLast)
 	var mark persist.Mark
 	if err == nil {
 		mark, err = s.behind.Mark(ctx)
