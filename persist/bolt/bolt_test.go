@@ -59,6 +59,11 @@ func conform(t *testing.T, cfg Config) {
 
 func mustOpen(t testing.TB, path string, cfg Config) *Store {
 	t.Helper()
+	if cfg.LockTimeout == 0 {
+		// A child that another test starts just now has all open files, and so the
+		// lock of one that is closed meanwhile, until it executes its program.
+		cfg.LockTimeout = 10 * time.Second
+	}
 	s, err := Open(path, cfg)
 	require.NoError(t, err)
 	return s
