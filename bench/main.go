@@ -68,15 +68,15 @@ func run(args []string, out, notes io.Writer) (err error) {
 	case *period <= 0:
 		return fmt.Errorf("-for %s: a run needs some time", *period)
 	}
-	if *even > 0 {
-		return steady(*even, *dir, out)
-	}
 	if *profile != "" {
 		stop, err := startProfile(*profile)
 		if err != nil {
 			return err
 		}
 		defer stop()
+	}
+	if *even > 0 {
+		return steady(*even, *dir, out)
 	}
 	if *heap != "" {
 		defer func() { err = errors.Join(err, writeAllocations(*heap)) }()
