@@ -11,8 +11,6 @@ const (
 	maxBackoff = 5 * time.Second
 )
 
-func now() time.Time { return time.Now() }
-
 // nudge has the background look.
 func (s *Store) nudge() {
 	select {
@@ -56,7 +54,7 @@ func (s *Store) foldDue(ctx context.Context) time.Duration {
 		case !active:
 			return 0
 		default:
-			if wait := s.cfg.FoldAfter - now().Sub(since); wait > 0 {
+			if wait := s.cfg.FoldAfter - time.Since(since); wait > 0 {
 				return wait
 			}
 			if !s.freezeOld(ctx) {

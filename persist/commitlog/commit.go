@@ -3,6 +3,7 @@ package commitlog
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
@@ -89,7 +90,7 @@ func (s *Store) adopt(d *decision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.active.empty() {
-		s.since = now()
+		s.since = time.Now()
 		s.nudge()
 	}
 	for i := range d.effects {

@@ -18,10 +18,9 @@
 //
 // # After a crash
 //
-// Open reads the groups that are not folded, which takes about a second for
-// every hundred megabytes, and goes on. A group at the end of the log that is
-// not whole was never acknowledged, and is dropped. A group that is not whole
-// and has others behind it was, and is damage: Open fails.
+// Open reads the groups that are not folded and goes on. A group at the end of
+// the log that is not whole was never acknowledged, and is dropped. A group that
+// is not whole and has others behind it was, and is damage: Open fails.
 //
 // The formats that a database's log may have, and the reasons for the checks,
 // follow what PostgreSQL, SQLite and LevelDB say of theirs; the memory that is

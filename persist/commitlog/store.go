@@ -65,9 +65,6 @@ type Store struct {
 	since              time.Time    // when the oldest change of active was made; mu guards it
 }
 
-// Path is the folder of the log.
-func (s *Store) Path() string { return s.dir }
-
 // Behind is the store behind the log. Nobody writes to it.
 func (s *Store) Behind() persist.Folder { return s.behind }
 
