@@ -255,6 +255,53 @@ func TestAFlippedBitIsNeverTakenForData(t *testing.T) {
 	require.NotZero(t, refused)
 }
 
+// A page's last element may end anywhere, so a damaged length of its key does
+// not show by where the next begins. Behind it bbolt leaves what the page's
+// memory had before, or zeros.
+func TestADamagedLengthOfAPagesLastElementIsNeverTakenForData(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	names := fill(t, path)
+	s := mustOpen(t, path, Config{})
+	want := readings(t, s, names)
+	require.NoError(t, s.Close())
+	refused, opened := 0, 0
+	for page := 2; page < usedPages(t, path); page++ {
+		for bit := range 64 { // of the two lengths
+			what := fmt.Sprintf("bit %d of the lengths of the last element of page %d", bit, page)
+			leaf := false
+			bad := damagedCopy(t, path, page, func(b []byte) {
+				b = b[page*testPage:]
+				h := parseHeader(b)
+				if leaf = h.id == uint64(page) && h.flags == leafFlag && h.count > 0; !leaf {
+					return
+				}
+				e := b[headerSize+(h.count-1)*elementSize:]
+				key, value := binary.NativeEndian.Uint32(e[8:]), binary.NativeEndian.Uint32(e[12:])
+				end := binary.NativeEndian.Uint32(e[4:]) + key + value
+				run := (int(h.overflow) + 1) * testPage
+				clear(e[end : run-headerSize-(h.count-1)*elementSize])
+				e[8+bit/8] ^= 1 << (bit % 8)
+			})
+			if !leaf {
+				break
+			}
+			s, err := Open(bad, Config{VerifyFirst: true})
+			if err != nil {
+				require.ErrorIs(t, err, ErrDamaged, what)
+				refused++
+				continue
+			}
+			opened++
+			requireHonest(t, what, want, readings(t, s, names))
+			require.NoError(t, s.Close())
+		}
+	}
+	t.Logf("%d refused, %d opened", refused, opened)
+	require.NotZero(t, refused)
+	require.NotZero(t, opened)
+}
+
 func TestAFlippedBitInARecordHarmsThatOneAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	s := mustOpen(t, path, Config{})

@@ -94,13 +94,17 @@ func sealed(got uint32, bucket string, key, head []byte) bool {
 // valueDamaged says whether a seal that is wrong tells of damage to the value
 // and not to the key: the value is cut off before its head ends, or all zeros
 // there, or one bit of the seal or the head is flipped. (One flipped bit of a
-// key changes at least three of the seal.) Then the entity, row or change that
+// key changes at least three of the seal; for a key of damaged length see
+// swallows.) Then the entity, row or change that
 // the key names is unreadable, and nothing else is wrong with the file.
 func valueDamaged(bucket string, key, value []byte) bool {
 	switch bucket {
 	case recordsBucket, rowsBucket, logBucket:
 	default:
 		return false // an index or a number: the file is damaged
+	}
+	if swallows(bucket, key) {
+		return false
 	}
 	n, _ := headSize(bucket)
 	if len(value) < sealSize+n {
@@ -119,6 +123,27 @@ func valueDamaged(bucket string, key, value []byte) bool {
 			return true
 		}
 		head[bit/8] ^= 1 << (bit % 8)
+	}
+	return false
+}
+
+// swallows says whether a key goes on into its value: a part of it ends right
+// before its own seal. The length of a page's last key can be damaged so, and
+// only there: any other would no longer end where the next element begins. What
+// is taken for its value then is whatever the page has behind it, zeros too.
+func swallows(bucket string, key []byte) bool {
+	n, _ := headSize(bucket)
+	t := castagnoli()
+	before := uint32(bucket[2])
+	for m := range key {
+		if m+sealSize+n > len(key) {
+			break
+		}
+		stored, head := binary.BigEndian.Uint32(key[m:]), key[m+sealSize:m+sealSize+n]
+		if stored == crc32.Update(before, t, head) || bucket == logBucket && stored == eventSeal(key[:m]) {
+			return true
+		}
+		before = crc32.Update(before, t, key[m:m+1])
 	}
 	return false
 }
