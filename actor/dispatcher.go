@@ -56,6 +56,10 @@ func (d *dispatcher) grow(n int) {
 
 // leave takes a worker that ends off the list. mu is held.
 func (d *dispatcher) leave(w *worker) {
+	// The monitor may have taken its search for a turn, or be about to: it looks
+	// at the count of turns again after it has set the mark.
+	w.turns.Add(2)
+	w.turnOver()
 	old := *d.workers.Load()
 	list := make([]*worker, 0, len(old))
 	for _, x := range old {

@@ -60,3 +60,34 @@ func TestTheMonitorWarnsOnlyOfWhatBlocksForLongAndOnceAMinute(t *testing.T) {
 	}
 	require.Equal(t, 2, warnings(), "and what stood still before does not count")
 }
+
+// A busy machine can keep a worker from its search so long that the monitor
+// takes that for a turn. When it then ends, its mark must not stay behind: each
+// would have one worker more, up to thousands that look at each other's queues.
+func TestAWorkerThatEndsLeavesNoMark(t *testing.T) {
+	ends := map[string]func(w *worker) bool{
+		"parking": func(w *worker) bool { _, goesOn := w.park(); return !goesOn },
+		"between two turns": func(w *worker) bool {
+			w.d.monitor.surplus.Store(1)
+			return w.d.monitor.retire(w)
+		},
+	}
+	for how, end := range ends {
+		t.Run(how, func(t *testing.T) {
+			d, _ := still(4)
+			d.base, d.closed = 1, true
+			m := &d.monitor
+			m.look(true)
+			list := *d.workers.Load()
+			list[1].turns.Add(2)
+			list[2].turns.Add(2)
+			m.look(false) // the first and the last stand still
+			require.EqualValues(t, 2, m.stuck.Load())
+			d.closed = false
+			require.True(t, end(list[3]))
+			require.Len(t, *d.workers.Load(), 3)
+			require.EqualValues(t, 1, m.stuck.Load())
+			require.False(t, list[3].stuck.Load())
+		})
+	}
+}
