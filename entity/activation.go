@@ -47,6 +47,7 @@ type head struct {
 	revision uint64 // 0: the entity is absent
 	floor    uint64 // revisions up to here may have been given out before
 	stored   uint64 // the revision that the next unit expects in the store
+	changed  time.Time
 	enc      []byte // the state's canonical encoding
 }
 

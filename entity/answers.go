@@ -83,12 +83,19 @@ type remembered struct {
 	Created  bool      `json:"created,omitempty"`
 	Rejected *string   `json:"rejected,omitempty"`
 	Reply    []byte    `json:"reply,omitempty"` // encoded; nil with an Ack or a rejection
+
+	// Of a rejection by the pod's schema.
+	Violations []Violation `json:"violations,omitempty"`
+	More       int         `json:"more,omitempty"`
 }
 
 func (r *remembered) size() int {
 	n := 128 + len(r.ID) + len(r.Reply)
 	if r.Rejected != nil {
 		n += len(*r.Rejected)
+	}
+	for _, v := range r.Violations {
+		n += len(v.Pointer) + len(v.Message)
 	}
 	return n
 }
@@ -136,6 +143,8 @@ func (a *activation) repeated(ctx *actor.Context, m *Message, reply *actor.Promi
 		e.err = err
 	case digest != r.Digest:
 		e.err = fmt.Errorf("%s: %w: %q", a.key, ErrReused, m.id)
+	case len(r.Violations) > 0:
+		e.err = &SchemaError{Violations: r.Violations, More: r.More}
 	case r.Rejected != nil:
 		e.err = &RejectedError{Reason: *r.Rejected}
 	case r.Reply != nil:
@@ -173,6 +182,9 @@ func (a *activation) answerOf(r *remembered, e *entry, failed error) (*remembere
 			return nil, failed
 		}
 		r.Rejected = &rejected.Reason
+		if unfit := (*SchemaError)(nil); errors.As(failed, &unfit) {
+			r.Violations, r.More = unfit.Violations, unfit.More
+		}
 		return r, failed
 	}
 	h := e.message.handler

@@ -147,7 +147,7 @@ func (f *flusher) start(ctx *actor.Context, a *activation, clean bool) {
 	of := f.latest
 	if of == nil { // only the reservation changes
 		of = &snapshot.Record{
-			Life: a.head.life, Revision: a.head.revision, Changed: ctx.Now().UTC(),
+			Life: a.head.life, Revision: a.head.revision, Changed: a.head.changed,
 			Schema: a.spec.Version, Codec: a.spec.codec.Name(), State: a.head.enc,
 		}
 	}

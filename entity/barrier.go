@@ -104,6 +104,9 @@ func (a *activation) remove(ctx *actor.Context, m *Message, reply *actor.Promise
 	case a.phase == failed:
 		a.refuse(ctx, m, reply, a.reason)
 		return
+	case a.phase == quarantined && m.If.Where != nil: // nothing is known of what it asks about
+		a.refuse(ctx, m, reply, a.reason)
+		return
 	case a.phase == quarantined:
 		a.removeUnreadable(ctx, m, reply)
 		return
@@ -111,8 +114,8 @@ func (a *activation) remove(ctx *actor.Context, m *Message, reply *actor.Promise
 		a.refuse(ctx, m, reply, fmt.Errorf("%w: %s", ErrNotFound, a.key))
 		return
 	default:
-		if err := m.If.Check(a.head.life, a.head.revision); err != nil {
-			a.refuse(ctx, m, reply, fmt.Errorf("%s: %w", a.key, err))
+		if err := a.meets(&m.If); err != nil {
+			a.refuse(ctx, m, reply, err)
 			return
 		}
 		e.life, e.revision = a.head.life, max(a.head.revision, a.head.floor)+1
@@ -222,8 +225,8 @@ func (a *activation) stuck() bool {
 // removeStuck deletes an entity that is stuck. The turns that wait have an
 // unknown outcome: their states were built on, and end with the life.
 func (a *activation) removeStuck(ctx *actor.Context, m *Message, reply *actor.Promise) {
-	if err := m.If.Check(a.head.life, a.head.revision); err != nil {
-		a.refuse(ctx, m, reply, fmt.Errorf("%s: %w", a.key, err))
+	if err := a.meets(&m.If); err != nil {
+		a.refuse(ctx, m, reply, err)
 		return
 	}
 	if r := a.queue.last(); r != nil {

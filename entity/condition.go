@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twinsrv/twinsrv/internal/mutant"
 )
@@ -32,6 +33,19 @@ func ParseETag(s string) (ETag, error) {
 	return ETag{}, fmt.Errorf("%q is not an entity tag of the form <life>-<revision>", s)
 }
 
+// Predicate is a question about an entity's state, such as a filter's. It is
+// asked on the entity's turn and must not block; it may be asked for several
+// entities at once.
+type Predicate interface {
+	// Holds answers for the state that a message would be handled on: encoded
+	// by the codec of that name, at a life that is 0 as long as the commit that
+	// begins it is under way. It must neither change nor keep the bytes. An
+	// error refuses the message.
+	Holds(life, revision uint64, changed time.Time, name string, codec string, state []byte) (bool, error)
+	// String returns the question's text, for people.
+	String() string
+}
+
 // Condition restricts the revisions at which a message is handled. The zero
 // value holds always.
 type Condition struct {
@@ -42,11 +56,14 @@ type Condition struct {
 	NoneMatch []ETag
 	// Exists needs the entity to exist, Absent needs it not to.
 	Exists, Absent bool
+	// Where, if not nil, must hold for the entity's state, which an entity that
+	// does not exist has none of. It is judged last.
+	Where Predicate
 }
 
 // Check returns an error wrapping ErrStale when the condition does not hold at
 // a revision; revision 0 stands for an absent entity. A life of 0 is one that
-// the store has not named yet and that matches no tag.
+// the store has not named yet and that matches no tag. Where is not judged.
 func (c *Condition) Check(life, revision uint64) error {
 	exists := revision > 0
 	tag := ETag{life, revision}
@@ -62,6 +79,39 @@ func (c *Condition) Check(life, revision uint64) error {
 		return fmt.Errorf("%w: the entity is not at a revision that the condition names", ErrStale)
 	case exists && slices.Contains(c.NoneMatch, tag):
 		return fmt.Errorf("%w: the entity is at a revision that the condition excludes", ErrStale)
+	}
+	return nil
+}
+
+// meets says why a condition does not hold for the entity's head, or nil.
+func (a *activation) meets(c *Condition) error {
+	err := c.Check(a.head.life, a.head.revision)
+	if err == nil && c.Where != nil {
+		err = a.where(c.Where)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.key, err)
+	}
+	return nil
+}
+
+// where asks a predicate about the head. The code of one that panics harms
+// nobody else.
+func (a *activation) where(p Predicate) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the condition failed: %w", panicked(r))
+		}
+	}()
+	if a.head.revision == 0 {
+		return fmt.Errorf("%w: the entity does not exist, and %s is asked of its state", ErrCondition, p)
+	}
+	holds, err := p.Holds(a.head.life, a.head.revision, a.head.changed, a.key.Name, a.spec.codec.Name(), a.head.enc)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the condition %s: %w", p, err)
+	case !holds:
+		return fmt.Errorf("%w: %s does not hold", ErrCondition, p)
 	}
 	return nil
 }

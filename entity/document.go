@@ -3,6 +3,7 @@ package entity
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"reflect"
 
@@ -26,6 +27,9 @@ type Merge map[string]any
 type Set struct {
 	Pointer string `json:"pointer" required:"true"`
 	Value   any    `json:"value" required:"true"`
+	// Merge makes Value a JSON merge patch (RFC 7396) of what stands at the
+	// pointer.
+	Merge bool `json:"merge,omitempty"`
 }
 
 // Remove is the message "remove" of a document: it removes what stands at a
@@ -35,14 +39,19 @@ type Remove struct {
 }
 
 // Document describes entities whose state is a JSON object, for pods that are
-// declared and not programmed. They handle the messages Merge, Set and Remove,
-// of which the first two create unless Create says otherwise.
+// declared and not programmed. They handle the messages Merge, Set, Remove and
+// Patch, of which the first two create unless Create says otherwise.
 type Document struct {
 	// Name is the name of the pod.
 	Name string
-	// Create says which of "merge", "set" and "remove" create an entity, and of
-	// what name. The zero value lets "merge" and "set" create any.
+	// Create says which of "merge", "set", "remove" and "patch" create an
+	// entity, and of what name. The zero value lets "merge" and "set" create
+	// any.
 	Create Creation
+	// Schema, if it is not empty, is a JSON Schema (2020-12) of at most 64 KiB
+	// that every changed state must fit; see SchemaError. It refers to nothing
+	// outside itself. "format" is not checked.
+	Schema json.RawMessage
 	// Durability is Sync unless set.
 	Durability Durability
 	// Repeats says how long answers to messages with ids are remembered.
@@ -68,25 +77,71 @@ func (d Document) Spec() (*Spec, error) {
 		"merge":  On(func(_ *Context, o *Object, m Merge) error { o.merge(m); return o.checkDepth() }),
 		"set":    On(func(_ *Context, o *Object, m Set) error { return cmp.Or(o.set(m), o.checkDepth()) }),
 		"remove": On(func(_ *Context, o *Object, m Remove) error { return o.remove(m) }),
+		"patch": On(func(c *Context, o *Object, p Patch) error {
+			return cmp.Or(o.patch(p, c.a.host.MaxState()), o.checkDepth())
+		}),
+	}
+	if len(d.Schema) > 0 {
+		var err error
+		if spec.schema, err = compileSchema(d.Schema); err != nil {
+			return nil, fmt.Errorf("%w: the schema of %s: %w", ErrDefinition, d.Name, err)
+		}
 	}
 	return compile(spec, empty, handlers, create)
 }
 
 // Replace returns the message that makes body, a JSON object, the whole state of
 // a document.
-func (s *Spec) Replace(body []byte) (*Message, error) {
+func (s *Spec) Replace(body []byte) (*Message, error) { return s.SetAt("", body) }
+
+// SetAt returns the Set that puts body, a JSON value, at a pointer in a
+// document. It fails with ErrMalformed, or with ErrUnknownMessage where there
+// are no documents.
+func (s *Spec) SetAt(pointer string, body []byte) (*Message, error) {
+	return s.setAt(pointer, body, false)
+}
+
+// MergeAt returns the Set that has body, a JSON merge patch, change what stands
+// at a pointer in a document. It fails as SetAt does.
+func (s *Spec) MergeAt(pointer string, body []byte) (*Message, error) {
+	return s.setAt(pointer, body, true)
+}
+
+func (s *Spec) setAt(pointer string, body []byte, merge bool) (*Message, error) {
 	v, err := snapshot.ParseJSON(body)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	if _, ok := v.(map[string]any); !ok {
+	if _, ok := v.(map[string]any); !ok && pointer == "" {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, notAnObject(v))
 	}
-	h, ok := s.handlers["set"]
+	return s.about(pointer, "set", Set{Pointer: pointer, Value: v, Merge: merge})
+}
+
+// RemoveAt returns the Remove of what stands at a pointer in a document. It
+// fails as SetAt does.
+func (s *Spec) RemoveAt(pointer string) (*Message, error) {
+	return s.about(pointer, "remove", Remove{Pointer: pointer})
+}
+
+func (s *Spec) about(pointer, name string, body any) (*Message, error) {
+	if _, err := parsePointer(pointer); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	h, ok := s.handlers[name]
 	if !ok || s.Kind != KindDocument {
 		return nil, fmt.Errorf("%w: pod %s has no documents", ErrUnknownMessage, s.Name)
 	}
-	return &Message{handler: h, body: Set{Value: v}}, nil
+	return &Message{handler: h, body: body}, nil
+}
+
+// Schema returns the JSON Schema of a document's states, nil if there is none.
+// It must not be changed.
+func (s *Spec) Schema() json.RawMessage {
+	if s.schema == nil {
+		return nil
+	}
+	return s.schema.text
 }
 
 // notAnObject says which kind of value stands where an object must.

@@ -24,6 +24,11 @@ var (
 	// ErrStale says that the entity is at another revision than a condition of
 	// the message asks for.
 	ErrStale = errors.New("stale revision")
+	// ErrCondition says that the entity's state is not as a condition of the
+	// message asks for.
+	ErrCondition = errors.New("condition not met")
+	// ErrNoValue says that nothing stands at a JSON pointer.
+	ErrNoValue = errors.New("nothing at the pointer")
 	// ErrQuarantined says that the entity's record cannot be read and that the
 	// entity stays blocked until it is repaired or deleted.
 	ErrQuarantined = errors.New("entity is quarantined")

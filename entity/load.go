@@ -134,7 +134,7 @@ func (a *activation) begin(l loaded) {
 		return
 	}
 	r := l.record
-	a.head = head{life: r.Life, revision: r.Revision, floor: r.Reserved, stored: r.Revision, enc: l.enc}
+	a.head = head{life: r.Life, revision: r.Revision, floor: r.Reserved, stored: r.Revision, changed: r.Changed, enc: l.enc}
 	if mutant.On(mutant.AsyncFloorForgotten) {
 		a.head.floor = r.Revision
 	}

@@ -42,6 +42,7 @@ type Spec struct {
 	creation Creation
 	repeats  Window
 	sourcing *sourcing // nil: the record is the truth
+	schema   *schema   // of a document; nil: every object
 }
 
 // HandlerInfo describes one handler of a Spec.

@@ -66,8 +66,8 @@ func (a *activation) admit(m *Message) error {
 			return err
 		}
 	}
-	if err := m.If.Check(a.head.life, a.head.revision); err != nil && !mutant.On(mutant.ConditionIgnored) {
-		return fmt.Errorf("%s: %w", a.key, err)
+	if err := a.meets(&m.If); err != nil && !mutant.On(mutant.ConditionIgnored) {
+		return err
 	}
 	return nil
 }
@@ -200,7 +200,10 @@ func (a *activation) result(c *Context, e *entry) (enc []byte, err error) {
 	if most := a.host.MaxState(); len(enc) > most && len(enc) > len(a.head.enc) { // what is larger already may stay and shrink
 		return nil, &tooLarge{size: len(enc), most: most}
 	}
-	return enc, nil
+	if s := a.spec.schema; s != nil && (a.head.revision == 0 || !bytes.Equal(enc, a.head.enc)) { // what it was before may stay
+		err = s.judge(map[string]any(*a.model.current().(*Object)))
+	}
+	return enc, err
 }
 
 // invoke calls the message's handler.
@@ -261,6 +264,9 @@ func (r encodedReply) value(c snapshot.Codec) (decoded any, err error) {
 
 // failure is the error that a handler's caller gets.
 func (a *activation) failure(name string, err error) error {
+	if s := (*SchemaError)(nil); errors.As(err, &s) {
+		return s
+	}
 	if r := (*RejectedError)(nil); errors.As(err, &r) {
 		return r
 	}
@@ -279,10 +285,10 @@ func (t *tooLarge) Error() string { return fmt.Sprintf("state of %d bytes", t.si
 func (a *activation) advance(ctx *actor.Context, c *Context, e *entry, enc []byte) {
 	e.creates = a.head.revision == 0
 	a.head.revision = max(a.head.revision, a.head.floor) + uint64(max(1, len(c.raised)))
-	a.head.enc = enc
+	a.head.enc, a.head.changed = enc, ctx.Now().UTC()
 	e.revision = a.head.revision
 	e.record = &snapshot.Record{
-		Life: a.head.life, Revision: e.revision, Reserved: e.revision, Changed: ctx.Now().UTC(),
+		Life: a.head.life, Revision: e.revision, Reserved: e.revision, Changed: a.head.changed,
 		Schema: a.spec.Version, Codec: a.spec.codec.Name(), State: enc,
 	}
 	e.changes = a.changes(c, e)

@@ -26,6 +26,9 @@ type Definition struct {
 	Durability string `json:"durability"`
 	// Create says which messages create entities, of what name.
 	Create CreateDefinition `json:"create"`
+	// Schema is a JSON Schema (2020-12) that the states of documents must fit
+	// when they change; left out, every object does. See entity.Document.
+	Schema json.RawMessage `json:"schema,omitempty"`
 }
 
 // CreateDefinition is entity.Creation as JSON. By left out means the type's own
@@ -88,13 +91,14 @@ func (d *stored) spec() (*entity.Spec, error) {
 	return entity.Document{
 		Name: d.name, Durability: durability,
 		Create: entity.Creation{By: d.Create.By, Names: d.Create.Names},
+		Schema: d.Schema,
 	}.Spec()
 }
 
 // described is the definition that a spec amounts to.
 func described(spec *entity.Spec) Definition {
 	c := spec.Creation()
-	return Definition{Type: spec.Kind, Durability: durabilityText(spec.Durability), Create: CreateDefinition{By: c.By, Names: c.Names}}
+	return Definition{Type: spec.Kind, Durability: durabilityText(spec.Durability), Create: CreateDefinition{By: c.By, Names: c.Names}, Schema: spec.Schema()}
 }
 
 // Definition returns what the pod is.
