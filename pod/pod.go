@@ -21,6 +21,7 @@ type Pod struct {
 	pods      *Pods
 	name      string
 	committer *persist.Committer
+	hub       *hub // tells of what the committer commits
 	manager   *actor.Ref
 	slots     slots
 	pinned    pins
@@ -36,6 +37,9 @@ type Pod struct {
 
 func newPod(p *Pods, d stored, spec *entity.Spec) *Pod {
 	pod := &Pod{pods: p, name: d.name, committer: p.committerOf(d.Definition)}
+	if pod.hub = &p.hub; pod.committer != p.committer {
+		pod.hub = &p.volatile.hub
+	}
 	pod.slots.init()
 	pod.def.Store(&d)
 	if spec != nil {

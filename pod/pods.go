@@ -74,6 +74,7 @@ type Pods struct {
 	ending    gate // serialises Close
 	residents residents
 	volatile  volatileStore
+	hub       hub // of what is not volatile
 
 	mu       sync.RWMutex
 	pods     map[string]*Pod
@@ -93,6 +94,8 @@ func Open(sys *actor.System, store persist.PersistenceService, cfg Config) (*Pod
 		pods: make(map[string]*Pod),
 	}
 	p.residents.init(p.cfg.MaxActive)
+	p.hub.init(p)
+	p.volatile.hub.init(p)
 	p.work, p.endWork = context.WithCancel(context.Background())
 	// A restart of a pod's manager would stop all its entities.
 	props := actor.PropsFunc(func(*actor.Context, any) error { return nil })
@@ -103,6 +106,10 @@ func Open(sys *actor.System, store persist.PersistenceService, cfg Config) (*Pod
 		return nil, fmt.Errorf("open the pods: %w", err)
 	}
 	p.root = root
+	if err := p.openHub(context.Background()); err != nil {
+		root.Stop()
+		return nil, fmt.Errorf("open the pods: %w", err)
+	}
 	if err := p.openAll(context.Background()); err != nil {
 		root.Stop()
 		return nil, fmt.Errorf("open the pods: %w", err)
@@ -276,6 +283,7 @@ func (p *Pods) Close(ctx context.Context) error {
 		return nil
 	}
 	p.endWork()
+	p.endWatches()
 	errs := []error{p.emptyMemory(ctx)}
 	if err := p.committer.Close(ctx); err != nil {
 		errs = append(errs, err)

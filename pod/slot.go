@@ -42,11 +42,14 @@ func (s *slot) Spec() *entity.Spec         { return s.spec }
 func (s *slot) MaxState() int              { return s.cfg.MaxState }
 func (s *slot) SetView(r *snapshot.Record) { s.view.Store(r) }
 func (s *slot) Quarantine(reason error)    { s.pod.quarantine(s.name, reason) }
-func (s *slot) Published(c persist.Change) { s.published(c) }
 
 func (s *slot) Committer() *persist.Committer { return s.pod.committer }
 func (s *slot) Created(life uint64) {
 	s.pod.created(CreatedChild{Pod: s.pod.name, Name: s.name, Life: life})
+}
+func (s *slot) Published(c persist.Change) {
+	s.pod.hub.shows(&c)
+	s.published(c)
 }
 func (s *slot) Closing() bool      { return s.closing.Load() }
 func (s *slot) Used()              { s.used.Store(s.residents.use()) }

@@ -26,6 +26,10 @@ type View struct {
 // ETag names the view's revision.
 func (v *View) ETag() entity.ETag { return entity.ETag{Life: v.Life, Revision: v.Revision} }
 
+// Encoded returns the state as it is kept, and the name of its snapshot.Codec.
+// Nobody changes the bytes.
+func (v *View) Encoded() (codec string, state []byte) { return v.record.Codec, v.record.State }
+
 // JSON returns the state as JSON.
 func (v *View) JSON() ([]byte, error) {
 	if v.spec != nil {

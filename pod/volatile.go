@@ -20,6 +20,7 @@ type volatileStore struct {
 	mu        sync.Mutex
 	store     *memory.Store
 	committer *persist.Committer
+	hub       hub
 }
 
 // committerOf returns the way into the store of a pod's entities.
@@ -33,10 +34,12 @@ func (p *Pods) committerOf(d Definition) *persist.Committer {
 	if v.committer == nil {
 		// Lives count on from the time, so that none is given again after a
 		// restart; the microseconds of centuries fit the numbers of JSON.
-		v.store = memory.Open(memory.Config{FirstPosition: uint64(max(p.sys.Now().UnixMicro(), 0))})
+		first := uint64(max(p.sys.Now().UnixMicro(), 0))
+		v.store = memory.Open(memory.Config{FirstPosition: first})
 		cfg := p.cfg.Committer
 		cfg.KeepChanges = volatileKeeps
 		v.committer = persist.NewCommitter(p.sys, v.store, cfg)
+		v.hub.attach(v.committer, first)
 	}
 	return v.committer
 }

@@ -1,0 +1,213 @@
+package pod
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+// maxLines is the most changes that a reader takes at a time.
+const maxLines = 64
+
+// tail is a watch's place in the journal of one store.
+type tail struct {
+	hub    *hub
+	watch  *Watch
+	main   bool // the watch can be resumed at its positions
+	number uint64
+	joined atomic.Bool
+	pages  pageLimit
+
+	// Guarded by the hub's mu.
+	listed bool
+	at     uint64 // everything through it was read, or is not for the watch
+	behind bool   // there may be something behind it; else the hub says when there is
+}
+
+// behindFrom notes that there is something to read behind a position, and
+// nothing before it that was not noted. The hub's mu is held.
+func (t *tail) behindFrom(position uint64) {
+	if t.behind || position < t.at { // or it has read the journal ahead of the hub
+		return
+	}
+	t.at, t.behind = position, true
+	t.watch.waiter.Wake()
+}
+
+// read takes the next changes for the watch into its page, from the ring or from
+// the journal. It reports whether there was anything to look at.
+func (t *tail) read(ctx context.Context) (bool, error) {
+	h := t.hub
+	h.mu.Lock()
+	if !t.behind {
+		if t.main {
+			t.watch.id.Store(max(t.watch.id.Load(), h.through))
+		}
+		h.mu.Unlock()
+		return false, nil
+	}
+	if t.at >= h.from {
+		t.takeRing()
+		h.mu.Unlock()
+		return true, nil
+	}
+	at, base, to := t.at, h.base, h.through // and no further: behind it entities may not show yet what is durable
+	h.mu.Unlock()
+	if at < base {
+		t.gap(at, base)
+		return true, nil
+	}
+	limit := t.pages.next()
+	changes, mark, err := readLog(ctx, h.committer.Service(), at, to, limit)
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case err != nil: // nothing is acknowledged meanwhile either
+		return true, h.pods.sys.Sleep(ctx, storePause)
+	case mark > at:
+		t.gap(at, mark)
+		return true, nil
+	}
+	t.pages.saw(changes)
+	if err := t.await(ctx, changes); err != nil {
+		return false, err
+	}
+	for i := range changes {
+		if c := &changes[i]; t.watch.wants(c.Key) || c.Err != nil && c.Key.Pod == "" {
+			t.watch.page = append(t.watch.page, line{tail: t, change: &change{Change: *c}})
+		}
+	}
+	if len(changes) == limit {
+		to = changes[limit-1].Position
+	}
+	t.moveTo(to)
+	return true, nil
+}
+
+// await waits a moment until the entities show changes to reads that the hub did
+// not wait for, since they came before it had anybody to tell.
+func (t *tail) await(ctx context.Context, changes []persist.Change) error {
+	sys := t.hub.pods.sys
+	until := sys.Now().Add(showWithin)
+	for i := range changes {
+		for t.watch.wants(changes[i].Key) && t.hub.pods.lags(&changes[i]) && sys.Now().Before(until) {
+			if err := sys.Sleep(ctx, showWithin/50); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lags reports whether reads show an entity as it was before a change.
+func (p *Pods) lags(c *persist.Change) bool {
+	pod, err := p.Pod(c.Key.Pod)
+	if err != nil {
+		return false
+	}
+	r := pod.acknowledged(c.Key.Name)
+	return r != nil && r.Revision != 0 && r.Life == c.Life && (r.Revision < c.Revision || deletes(c))
+}
+
+// takeRing takes from the ring. The hub's mu is held.
+func (t *tail) takeRing() {
+	h := t.hub
+	i, _ := slices.BinarySearchFunc(h.ring, t.at, func(c *change, at uint64) int { return cmp.Compare(c.Position, at+1) })
+	bytes := 0
+	for ; i < len(h.ring); i++ {
+		c := h.ring[i]
+		if !t.watch.wants(c.Key) && (c.Err == nil || c.Key.Pod != "") {
+			continue
+		}
+		if bytes += c.size(); len(t.watch.page) >= maxLines || bytes > pageBytes && len(t.watch.page) > 0 {
+			t.at = c.Position - 1
+			return
+		}
+		t.watch.page = append(t.watch.page, line{tail: t, change: c})
+	}
+	t.at, t.behind = max(t.at, h.through), false
+}
+
+// gap tells that what is behind from and not behind to cannot be read.
+func (t *tail) gap(from, to uint64) {
+	t.watch.page = append(t.watch.page, line{tail: t, gap: Event{Kind: EventGap, From: from, To: to, Reason: GapTrimmed}})
+	t.moveTo(to)
+}
+
+func (t *tail) moveTo(at uint64) {
+	t.hub.mu.Lock()
+	defer t.hub.mu.Unlock()
+	t.at = max(t.at, at)
+}
+
+// readLog reads changes behind a position that are not behind to, at most limit;
+// when there are fewer there are no others. Those through the mark may be
+// missing, since retention has dropped them.
+func readLog(ctx context.Context, store persist.PersistenceService, after, to uint64, limit int) (changes []persist.Change, mark uint64, err error) {
+	changes, err = store.Log(ctx, after, limit)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the journal behind position %d: %w", after, err)
+	}
+	if mark, err = trimmedThrough(ctx, store); err != nil {
+		return nil, 0, err
+	}
+	n := len(changes)
+	for n > 0 && changes[n-1].Position > to {
+		n--
+	}
+	return changes[:n], mark, nil
+}
+
+// trimmedThrough returns the position through which changes may have been
+// dropped: persist's committer notes it before it drops any.
+func trimmedThrough(ctx context.Context, store persist.PersistenceService) (uint64, error) {
+	r, err := store.Load(ctx, persist.Key{Pod: "$journal", Name: "trimmed"})
+	if errors.Is(err, persist.ErrNotFound) {
+		return 0, nil
+	}
+	var mark struct {
+		Through uint64 `json:"through"`
+	}
+	if err == nil && json.Unmarshal(r.State, &mark) != nil {
+		err = snapshot.ErrCorrupt
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read through where the journal was trimmed: %w", err)
+	}
+	return mark.Through, nil
+}
+
+// pageLimit chooses how many changes to read at a time, so that they have about
+// pageBytes.
+type pageLimit struct{ limit int }
+
+const (
+	firstPage = 32
+	maxPage   = 512
+	pageBytes = 1 << 20
+)
+
+func (p *pageLimit) next() int {
+	if p.limit == 0 {
+		p.limit = firstPage
+	}
+	return p.limit
+}
+
+func (p *pageLimit) saw(changes []persist.Change) {
+	if len(changes) == 0 {
+		return
+	}
+	size := 0
+	for i := range changes {
+		size += len(changes[i].Data)
+	}
+	p.limit = min(max(min(pageBytes/max(size/len(changes), 1), 4*p.next()), 1), maxPage)
+}
