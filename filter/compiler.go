@@ -1,0 +1,216 @@
+package filter
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/ext"
+	"github.com/google/cel-go/interpreter"
+)
+
+// compiler makes nodes of one checked expression: of the common forms nodes of
+// its own, which read the state where it stands, and of all else a celNode.
+type compiler struct {
+	env  *cel.Env
+	tree *ast.AST
+	cels []*celPart
+	keys keys
+}
+
+// celPart is a part for cel-go whose program is made once all are known, since
+// they share the bound of costs.
+type celPart struct {
+	expr ast.Expr
+	node *celNode
+}
+
+func newEnv() (*cel.Env, error) {
+	return cel.NewEnv(
+		cel.Variable("pod", cel.StringType),
+		cel.Variable("name", cel.StringType),
+		cel.Variable("life", cel.IntType),
+		cel.Variable("revision", cel.IntType),
+		cel.Variable("changed", cel.TimestampType),
+		cel.Variable("state", cel.DynType),
+		cel.CrossTypeNumericComparisons(true),
+		cel.DefaultUTCTimeZone(true),
+		cel.ParserRecursionLimit(MaxNesting),
+		cel.ParserExpressionSizeLimit(MaxText),
+		cel.RegexProgramSizeLimit(MaxPattern),
+		cel.ASTValidators(cel.ValidateRegexLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateDurationLiterals()),
+		ext.Strings(ext.StringsValidateFormatCalls(false)),
+	)
+}
+
+// unbounded are functions whose results can be larger than what went in by any
+// factor.
+func unbounded(function string) bool {
+	switch function {
+	case "replace", "join", "format", "strings.quote":
+		return true
+	}
+	return false
+}
+
+func newCompiler(text string) (*compiler, error) {
+	if len(text) > MaxText {
+		return nil, errorAt(text, 0, "expression has %d bytes: at most %d are allowed", len(text), MaxText)
+	}
+	if !utf8.ValidString(text) {
+		return nil, errorAt("", 0, "expression is not valid UTF-8")
+	}
+	env, err := newEnv()
+	if err != nil {
+		return nil, fmt.Errorf("prepare the filter's environment: %w", err)
+	}
+	checked, issues := env.Compile(text)
+	if err := issues.Err(); err != nil {
+		return nil, syntaxError(issues)
+	}
+	c := &compiler{env: env, tree: checked.NativeRep()}
+	if t := checked.OutputType(); !t.IsExactType(types.BoolType) && !t.IsExactType(types.DynType) {
+		return nil, c.errorAt(c.tree.Expr(), "expression gives %s: a filter gives true or false", cel.FormatCELType(t))
+	}
+	return c, c.checkFunctions()
+}
+
+// syntaxError makes one error of cel-go's.
+func syntaxError(issues *cel.Issues) *SyntaxError {
+	const most = 10
+	var all []SyntaxError
+	for _, e := range issues.Errors() {
+		message, _, _ := strings.Cut(strings.TrimPrefix(e.Message, "Syntax error: "), "\n")
+		all = append(all, SyntaxError{Line: max(e.Location.Line(), 1), Column: max(e.Location.Column(), 0) + 1, Message: message})
+	}
+	if len(all) == 0 {
+		return &SyntaxError{Line: 1, Column: 1, Message: issues.Err().Error()}
+	}
+	first := all[0]
+	first.More = slices.Clone(all[1:min(len(all), most)])
+	return &first
+}
+
+func (c *compiler) errorAt(e ast.Expr, format string, args ...any) *SyntaxError {
+	at := c.tree.SourceInfo().GetStartLocation(e.ID())
+	return &SyntaxError{Line: max(at.Line(), 1), Column: max(at.Column(), 0) + 1, Message: fmt.Sprintf(format, args...)}
+}
+
+func (c *compiler) checkFunctions() error {
+	var found *SyntaxError
+	ast.PostOrderVisit(c.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.CallKind && found == nil && unbounded(e.AsCall().FunctionName()) {
+			found = c.errorAt(e, "function %s is not allowed in filters: nothing bounds its result", e.AsCall().FunctionName())
+		}
+	}))
+	if found != nil {
+		return found
+	}
+	return nil
+}
+
+func (c *compiler) compile() (node, error) {
+	// All of it is planned once, so that what cel-go finds wrong with any part
+	// is an error here whoever evaluates that part.
+	if _, err := c.plan(c.tree.Expr(), MaxCost); err != nil {
+		return nil, &SyntaxError{Line: 1, Column: 1, Message: err.Error()}
+	}
+	root := c.node(c.tree.Expr())
+	for _, part := range c.cels {
+		program, err := c.plan(part.expr, max(uint64(MaxCost/len(c.cels)), 1))
+		if err != nil {
+			return nil, c.errorAt(part.expr, "%s", err.Error())
+		}
+		part.node.program, part.node.keys = program, &c.keys
+	}
+	return root, nil
+}
+
+// plan makes a program of a part of the expression.
+func (c *compiler) plan(e ast.Expr, limit uint64) (cel.Program, error) {
+	// Nothing else is optimized: cel-go's test for membership in constants would
+	// find false where there is no answer.
+	options := []cel.ProgramOption{cel.OptimizeRegex(interpreter.MatchesRegexOptimization)}
+	loops, grows := demands(e)
+	if loops {
+		options = append(options, cel.InterruptCheckFrequency(interruptAfter))
+	}
+	if loops || grows {
+		options = append(options, cel.CostTracking(estimator{}), cel.CostLimit(limit))
+	}
+	part := ast.NewCheckedAST(ast.NewAST(e, c.tree.SourceInfo()), c.tree.TypeMap(), c.tree.ReferenceMap())
+	return c.env.PlanProgram(part, options...)
+}
+
+// demands says whether an expression has loops, and whether it calls what takes
+// longer for longer texts, lists and objects.
+func demands(e ast.Expr) (loops, grows bool) {
+	ast.PostOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
+		switch e.Kind() {
+		case ast.ComprehensionKind:
+			loops = true
+		case ast.CallKind:
+			grows = grows || !steady(e.AsCall().FunctionName())
+		}
+	}))
+	return loops, grows
+}
+
+// steady says whether a call costs the same whatever its arguments are, or is
+// cheaper than reading them was.
+func steady(function string) bool {
+	switch function {
+	case operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Conditional, operators.NotStrictlyFalse,
+		operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
+		operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate, operators.Index,
+		"size", "int", "uint", "double", "bool", "timestamp", "duration", "type", "dyn":
+		return true
+	}
+	return strings.HasPrefix(function, "get") // the parts of times
+}
+
+// rest leaves an expression to cel-go.
+func (c *compiler) rest(e ast.Expr) node {
+	loops, _ := demands(e)
+	n := &celNode{loops: loops}
+	c.cels = append(c.cels, &celPart{expr: e, node: n})
+	c.look(e)
+	return n
+}
+
+// look notes which members of the state an expression for cel-go looks at.
+func (c *compiler) look(e ast.Expr) {
+	members := map[int64]string{} // of the state itself, by the ID of the operand
+	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
+		switch {
+		case e.Kind() == ast.SelectKind:
+			members[e.AsSelect().Operand().ID()] = e.AsSelect().FieldName()
+		case e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Index && len(e.AsCall().Args()) == 2:
+			args := e.AsCall().Args()
+			if key, ok := literalText(args[1]); ok {
+				members[args[0].ID()] = key
+			}
+		case e.Kind() == ast.IdentKind && e.AsIdent() == rootNames()[rootState]:
+			name, ok := members[e.ID()]
+			switch {
+			case !ok:
+				c.keys.all = true
+			case !slices.ContainsFunc(c.keys.names, func(s step) bool { return s.name == name }):
+				c.keys.names = append(c.keys.names, keyStep(name))
+			}
+		}
+	}))
+}
+
+func literalText(e ast.Expr) (string, bool) {
+	if e.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	text, ok := e.AsLiteral().(types.String)
+	return string(text), ok
+}

@@ -1,0 +1,180 @@
+package filter
+
+import (
+	"regexp"
+	"strings"
+)
+
+// operand is a path, or a constant if the path is nil.
+type operand struct {
+	path  *Path
+	value Value
+}
+
+// get returns the operand's value, the missing one where it has none.
+func (o *operand) get(s *Subject) Value {
+	if o.path == nil {
+		return o.value
+	}
+	v, _ := o.path.lookup(s)
+	return v
+}
+
+// boolNode is a value that is to be a bool.
+type boolNode struct{ value operand }
+
+func (n *boolNode) judge(s *Subject) verdict {
+	if v := n.value.get(s); v.form == formBool {
+		return verdict(v.bits)
+	}
+	return none
+}
+
+// equalNode is left == right, or != if it is negated.
+type equalNode struct {
+	left, right operand
+	negated     bool
+	deep        node // what compares lists and objects; nil where a constant is none
+}
+
+func (n *equalNode) judge(s *Subject) verdict {
+	v, w := n.left.get(s), n.right.get(s)
+	if v.form == formMissing || w.form == formMissing {
+		return none
+	}
+	if n.deep != nil && v.form > formOther && w.form > formOther {
+		return n.deep.judge(s)
+	}
+	if v.form == formString && w.form == formString && !s.spend(min(len(v.text), len(w.text))) {
+		return none
+	}
+	return verdictOf(equal(v, w) != n.negated)
+}
+
+// comparison is one of <, <=, > and >=.
+type comparison uint8
+
+const (
+	less comparison = iota
+	lessOrEqual
+	greater
+	greaterOrEqual
+)
+
+type orderNode struct {
+	left, right operand
+	op          comparison
+}
+
+func (n *orderNode) judge(s *Subject) verdict {
+	c, ok := order(n.left.get(s), n.right.get(s))
+	if !ok {
+		return none
+	}
+	switch n.op {
+	case less:
+		return verdictOf(c < 0)
+	case lessOrEqual:
+		return verdictOf(c <= 0)
+	case greater:
+		return verdictOf(c > 0)
+	}
+	return verdictOf(c >= 0)
+}
+
+// amongNode is value in [constants].
+type amongNode struct {
+	value operand
+	list  []Value
+}
+
+func (n *amongNode) judge(s *Subject) verdict {
+	v := n.value.get(s)
+	if v.form == formMissing || !s.spend(bytesPerCost/2*len(n.list)) {
+		return none
+	}
+	for i := range n.list {
+		if equal(v, n.list[i]) {
+			return yes
+		}
+	}
+	return no
+}
+
+// containsNode is constant in path.
+type containsNode struct {
+	value Value
+	key   step // of a text
+	path  *Path
+}
+
+func (n *containsNode) judge(s *Subject) verdict {
+	_, pos := n.path.lookup(s)
+	found, ok := s.state.contains(pos, n.value, n.key)
+	if !ok {
+		return none
+	}
+	return verdictOf(found)
+}
+
+// textTest is a function that asks something of a text.
+type textTest uint8
+
+const (
+	startsWith textTest = iota
+	endsWith
+	contains
+)
+
+type textNode struct {
+	text, arg operand
+	test      textTest
+}
+
+func (n *textNode) judge(s *Subject) verdict {
+	v, w := n.text.get(s), n.arg.get(s)
+	if v.form != formString || w.form != formString || !s.spend(len(w.text)) {
+		return none
+	}
+	switch n.test {
+	case startsWith:
+		return verdictOf(strings.HasPrefix(v.text, w.text))
+	case endsWith:
+		return verdictOf(strings.HasSuffix(v.text, w.text))
+	}
+	if !s.spend(len(v.text)) {
+		return none
+	}
+	return verdictOf(strings.Contains(v.text, w.text))
+}
+
+// patternNode is text.matches(constant).
+type patternNode struct {
+	text    operand
+	pattern *regexp.Regexp
+}
+
+func (n *patternNode) judge(s *Subject) verdict {
+	v := n.text.get(s)
+	if v.form != formString || !s.spend(len(v.text)*patternFactor) {
+		return none
+	}
+	return verdictOf(n.pattern.MatchString(v.text))
+}
+
+// hasNode is has(inside.key).
+type hasNode struct {
+	inside *Path
+	key    step
+}
+
+func (n *hasNode) judge(s *Subject) verdict {
+	v, pos := n.inside.lookup(s)
+	switch v.form {
+	case formMissing, formList:
+		return none
+	case formMap:
+		return verdictOf(s.state.find(pos, []step{n.key}) >= 0)
+	}
+	return no
+}
