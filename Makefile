@@ -35,7 +35,7 @@ NESTED := $(patsubst %/go.mod,%,$(wildcard bench/go.mod tools/go.mod))
 LINTER := $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test race kills model sim sim-mutants sim-cover fuzz bench steady cover lint fmt tidy check \
+.PHONY: help run demo build test race kills model sim sim-mutants sim-cover fuzz bench steady where cover lint fmt tidy check \
 	fmt-check vet-check tidy-check docs-check nested-check cc programs
 
 help: ## list the targets
@@ -81,6 +81,9 @@ fuzz: ## every fuzz target for FUZZTIME each (20s)
 
 bench: ## measure against the references (BENCH=regexp selects)
 	cd bench && $(GO) run . -bench "$(BENCH)" $(ARGS)
+
+where: ## print where the time of a durable command goes (FOR=10s)
+	cd bench && $(GO) run . -where -for $(or $(FOR),10s) $(ARGS)
 
 steady: ## load a store with a commit log for ten minutes (FOR=10m); fails when memory or disk grow
 	cd bench && $(GO) run . -steady $(or $(FOR),10m) $(ARGS)

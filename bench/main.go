@@ -3,6 +3,7 @@
 //
 //	go run . [-bench REGEXP] [-runs N] [-for DURATION] [-dir DIR] [-cpuprofile FILE] [-memprofile FILE]
 //	go run . -steady DURATION [-dir DIR]
+//	go run . -where [-for DURATION] [-dir DIR]
 //
 // It prints a line for each measurement: its name, our value, the reference's
 // value and their ratio, ours through the reference's, separated by tabs. Ours
@@ -51,6 +52,7 @@ func run(args []string, out, notes io.Writer) (err error) {
 		dir     = flags.String("dir", "", "folder for the files that are written; it should lie on a real disk (default: the system's temporary folder)")
 		profile = flags.String("cpuprofile", "", "write a CPU profile of our side to this file; the reference is not run")
 		even    = flags.Duration("steady", 0, "instead of measuring, load a store with a commit log evenly for so long; fails when memory or disk grow")
+		wherein = flags.Bool("where", false, "instead of measuring, print where the time of a durable command goes")
 		heap    = flags.String("memprofile", "", "write a profile of our side's allocations to this file; the reference is not run")
 	)
 	if err := flags.Parse(args); err != nil {
@@ -74,6 +76,9 @@ func run(args []string, out, notes io.Writer) (err error) {
 			return err
 		}
 		defer stop()
+	}
+	if *wherein {
+		return where(*period, *dir, out)
 	}
 	if *even > 0 {
 		return steady(*even, *dir, out)

@@ -39,7 +39,7 @@ func startOn(path string) (costs []float64, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = withPods(store, pod.Config{}, func(ctx context.Context, h *pod.Handle[meter]) error {
+	err = withPods(store, pod.Config{}, func(ctx context.Context, _ *pod.Pods, h *pod.Handle[meter]) error {
 		_, err := entity.Ask[float64](ctx, h.Ref(millionth(17)), read{})
 		costs = append(costs, float64(time.Since(begin).Nanoseconds()))
 		if err != nil {
@@ -86,7 +86,7 @@ func activeBytes(dir string, _ time.Duration) (values []float64, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = withPods(store, pod.Config{IdleAfter: -1}, func(ctx context.Context, h *pod.Handle[meter]) error {
+	err = withPods(store, pod.Config{IdleAfter: -1}, func(ctx context.Context, _ *pod.Pods, h *pod.Handle[meter]) error {
 		before := heap()
 		if err := together(manyEntities, func(who int) error {
 			for i := who; i < residents; i += manyEntities {

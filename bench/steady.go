@@ -19,21 +19,25 @@ import (
 )
 
 const (
+	// Of so many entities every page of the store has been rewritten within the
+	// first parts: a tree that was filled in order grows to nearly twice its size
+	// while its pages are split for the first time.
+	steadyNames    = 100_000
 	steadyEntities = 20_000 // at most in memory
 	steadyKept     = 200_000
 	steadyFrom     = 3   // the first of ten parts that count: the journal is full and segments are in use by then
 	steadyGrowth   = 1.2 // by so much the last part may be above the first that counts
 )
 
-// steady has 256 senders command entities by chance, of a million behind a
-// commit log, and prints ten times what memory and disk take. It fails when that
+// steady has 256 senders command entities by chance, of 100,000 behind a commit
+// log, and prints ten times what memory and disk take. It fails when that
 // grows.
 func steady(period time.Duration, dir string, out io.Writer) (err error) {
 	if dir, err = os.MkdirTemp(dir, "twinsrv-steady-"); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := fillStore(boltPath(dir), million); err != nil {
+	if err := fillStore(boltPath(dir), steadyNames); err != nil {
 		return err
 	}
 	store, err := openLogged(dir)
@@ -41,7 +45,7 @@ func steady(period time.Duration, dir string, out io.Writer) (err error) {
 		return err
 	}
 	cfg := pod.Config{MaxActive: steadyEntities, Committer: persist.CommitterConfig{KeepChanges: steadyKept}}
-	return withPods(store, cfg, func(ctx context.Context, h *pod.Handle[meter]) error {
+	return withPods(store, cfg, func(ctx context.Context, _ *pod.Pods, h *pod.Handle[meter]) error {
 		return steadily(ctx, h, period, dir, out)
 	})
 }
@@ -56,7 +60,7 @@ func steadily(ctx context.Context, h *pod.Handle[meter], period time.Duration, d
 		senders.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(who), 1))
 			for ctx.Err() == nil {
-				_, err := entity.Ask[entity.Ack](ctx, h.Ref(millionth(rng.IntN(million))), tick{Celsius: rng.Float64()})
+				_, err := entity.Ask[entity.Ack](ctx, h.Ref(millionth(rng.IntN(steadyNames))), tick{Celsius: rng.Float64()})
 				if err == nil {
 					done.Add(1)
 				} else if ctx.Err() == nil {

@@ -161,7 +161,7 @@ func meters() entity.Type[meter] {
 type read struct{}
 
 // withPods runs f with the pods of a store, and closes both.
-func withPods(store persist.PersistenceService, cfg pod.Config, f func(ctx context.Context, h *pod.Handle[meter]) error) (err error) {
+func withPods(store persist.PersistenceService, cfg pod.Config, f func(ctx context.Context, all *pod.Pods, h *pod.Handle[meter]) error) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
 	defer func() { err = errors.Join(err, store.Close()) }()
@@ -176,13 +176,13 @@ func withPods(store persist.PersistenceService, cfg pod.Config, f func(ctx conte
 	if err != nil {
 		return err
 	}
-	return f(ctx, h)
+	return f(ctx, all, h)
 }
 
 // commands sends durable commands to n entities on a store, one outstanding
 // each, and closes the store.
 func commands(store persist.PersistenceService, n int, period time.Duration, name func(who int) string) (rate float64, err error) {
-	err = withPods(store, pod.Config{}, func(ctx context.Context, h *pod.Handle[meter]) (err error) {
+	err = withPods(store, pod.Config{}, func(ctx context.Context, _ *pod.Pods, h *pod.Handle[meter]) (err error) {
 		rate, err = crowd(n, period, func(who, turn int) error {
 			_, err := entity.Ask[entity.Ack](ctx, h.Ref(name(who)), tick{Celsius: float64(turn)})
 			return err

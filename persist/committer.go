@@ -83,8 +83,12 @@ type Committer struct {
 	quarantined map[*actor.Ref]Quarantined
 	projections map[string]*Running
 	retention   retention
+	figures     Figures
 
-	last, lastChange uint64 // position and journaled, before they are told; the running job's
+	// The running job's: position, journaled and parts of figures, before they are
+	// told.
+	last, lastChange uint64
+	failed, refused  uint64
 }
 
 // mark is somebody who waits until so many units have their outcome.
@@ -156,6 +160,7 @@ func (c *Committer) run() {
 func (c *Committer) account(n int) {
 	c.mu.Lock()
 	c.done += uint64(n)
+	c.figures.Failed, c.figures.Refused = c.failed, c.refused
 	for len(c.marks) > 0 && c.marks[0].done <= c.done {
 		c.marks[0].waiter.Wake()
 		c.marks = c.marks[1:]
@@ -239,7 +244,9 @@ func (c *Committer) commit(group []pending) {
 	if len(units) == 0 {
 		return
 	}
+	begin := c.sys.Now()
 	outcomes, err := c.store.Commit(c.ctx, units)
+	c.count(units, c.sys.Now().Sub(begin))
 	switch {
 	case err == nil && len(outcomes) != len(units):
 		err = fmt.Errorf("%w: the store gave %d outcomes for %d units", ErrUnknown, len(outcomes), len(units))
@@ -276,6 +283,7 @@ func (c *Committer) prepare(group []pending) ([]pending, []Unit) {
 	for _, p := range group {
 		if p.lane.poison != nil {
 			p.lane.settle(p, Outcome{Err: p.lane.refusal(p.unit.Key)})
+			c.failed++
 			continue
 		}
 		if p.unit.Life == 0 && p.unit.Expect > 0 {
@@ -311,6 +319,7 @@ func (c *Committer) settle(group []pending, outcomes []Outcome, err error) {
 		case errors.Is(o.Err, ErrUnknown): // it may have been applied, behind all that is known
 			c.ends(&p.unit, Outcome{Life: p.unit.Life, Position: c.last})
 		}
+		c.tally(o.Err)
 		p.lane.settle(p, o)
 	}
 }

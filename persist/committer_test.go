@@ -104,6 +104,21 @@ func TestCommitterGroups(t *testing.T) {
 		}
 		require.EqualValues(t, 20, b.revision(w.name))
 	}
+	f := b.committer.Figures()
+	require.EqualValues(t, b.store.Commits(), f.Commits)
+	require.EqualValues(t, 1000, f.Units)
+	require.Greater(t, f.Bytes, uint64(1000*64))
+	require.LessOrEqual(t, f.InStore, time.Second)
+	classes := uint64(0)
+	bound := time.Duration(0)
+	for class, n := range f.Took {
+		bound += time.Duration(n) * persist.CommitBound(class)
+		classes += n
+	}
+	require.LessOrEqual(t, f.InStore, bound)
+	require.Greater(t, 2*f.InStore+time.Duration(f.Commits)*time.Microsecond, bound-1)
+	require.Equal(t, f.Commits, classes)
+	require.Zero(t, f.Failed+f.Refused)
 }
 
 func TestCommitterBoundsItsGroups(t *testing.T) {
@@ -152,9 +167,18 @@ func TestPoisonedLane(t *testing.T) {
 		}
 		b.exec.RunFor(time.Minute)
 		stop()
+		failures := 0
 		for _, w := range all {
 			checkLane(t, b, w, fault, seed)
+			for _, r := range w.results {
+				if r.Outcome.Err != nil {
+					failures++
+				}
+			}
 		}
+		f := b.committer.Figures()
+		require.EqualValues(t, failures, f.Failed+f.Refused)
+		require.Zero(t, f.Queued)
 		b.close()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/twinsrv/twinsrv/persist"
@@ -30,10 +31,10 @@ type refusedData struct{ err *pgconn.PgError }
 
 func (r *refusedData) Error() string { return r.err.Error() }
 
-// Commit implements persist.PersistenceService. The whole call is one
-// transaction, sent and answered in one round trip as long as every unit finds
-// what it expects; if one does not, there are a second to read what is stored
-// and a third.
+// Commit implements persist.PersistenceService. A small call is one transaction,
+// sent and answered in one round trip as long as every unit finds what it
+// expects; if one does not, there are a second to read what is stored and a
+// third. A large one is two at the same time, where its units can be divided.
 //
 // Each unit without changes spends one position too. In a forced deletion,
 // whose caller may not know the entity's revision, a change whose revision is
@@ -50,18 +51,15 @@ func (s *Store) Commit(ctx context.Context, units []persist.Unit) ([]persist.Out
 			return nil, err
 		}
 	}
-	suffix := ""
+	suffix, halves := "", len(units) >= s.cfg.halveFrom
 	for try := 0; ; {
-		p := newPlan(units, known, s.next, s.cfg.MaxRecord)
-		work := p.executions(suffix)
-		if len(work) == 0 {
-			return p.outcomes, nil
-		}
-		err := s.transact(ctx, p.next-1, work)
+		outcomes, err := s.try(ctx, units, known, suffix, halves)
 		var refused *refusedData
 		switch {
 		case err == nil:
-			return p.outcomes, nil
+			return outcomes, nil
+		case errors.Is(err, errHeld):
+			halves = false
 		case errors.Is(err, errStale) && try < staleTries:
 			try++
 			if known, err = s.stored(ctx, units); err != nil {
@@ -76,6 +74,23 @@ func (s *Store) Commit(ctx context.Context, units []persist.Unit) ([]persist.Out
 			return nil, s.unavailableOr(err)
 		}
 	}
+}
+
+// try commits the units as they are judged by what is known, in one transaction
+// or in two.
+func (s *Store) try(ctx context.Context, units []persist.Unit, known map[persist.Key]stored, suffix string, halves bool) ([]persist.Outcome, error) {
+	if halves {
+		h := s.halve(units, known, suffix)
+		if len(h[0].work) > 0 && len(h[1].work) > 0 {
+			return append(h[0].plan.outcomes, h[1].plan.outcomes...), s.transactHalves(ctx, h)
+		}
+	}
+	p := newPlan(units, known, s.next, s.cfg.MaxRecord)
+	work := p.executions(suffix)
+	if len(work) == 0 {
+		return p.outcomes, nil
+	}
+	return p.outcomes, s.transact(ctx, p.next-1, work)
 }
 
 // unavailableOr keeps an unknown outcome, and makes any other error say that
@@ -152,7 +167,8 @@ func (s *Store) transact(ctx context.Context, position uint64, work []execution)
 	if err := s.checkWriter(ctx); err != nil {
 		return err
 	}
-	how, err := s.send(ctx, position, work)
+	all := slices.Concat([]execution{bare(beginStatement)}, []execution{s.fence(position)}, work, []execution{bare(commitStatement)})
+	how, err := s.send(ctx, s.writer, all...)
 	if how != committed {
 		return s.classify(ctx, err, how)
 	}
@@ -163,18 +179,27 @@ func (s *Store) transact(ctx context.Context, position uint64, work []execution)
 	return nil
 }
 
+// fence is the statement that proves that the store is still this server's, and
+// leaves its position at the given one.
+func (s *Store) fence(position uint64) execution {
+	epoch, before := int8Binary(s.epoch), int8Binary(int64(s.next-1))
+	return execution{fenceStatement, func() [][]byte { return [][]byte{epoch, before, int8Binary(int64(position))} }}
+}
+
 // checkWriter notices, before anything is sent, that the server or the network
-// has ended the connection while it was idle. That takes a round trip, and so a
-// connection that was just used is not looked at.
+// has ended a connection while it was idle. That takes a round trip, and so
+// connections that were just used are not looked at.
 func (s *Store) checkWriter(ctx context.Context) error {
 	idle := time.Since(s.used)
 	s.used = time.Now()
 	if idle < idleCheck {
 		return nil
 	}
-	if err := s.writer.Ping(ctx); err != nil {
-		s.fail(err)
-		return fmt.Errorf("nothing was sent: the connection was lost: %w", err)
+	for _, c := range []*pgx.Conn{s.writer, s.second} {
+		if err := c.Ping(ctx); err != nil {
+			s.fail(err)
+			return fmt.Errorf("nothing was sent: the connection was lost: %w", err)
+		}
 	}
 	return nil
 }
@@ -198,9 +223,19 @@ func (s *Store) classify(ctx context.Context, err error, how progress) error {
 	}
 	// An error before the COMMIT, or instead of it, leaves a transaction that
 	// ends with nothing.
-	if _, rerr := s.writer.Exec(ctx, "ROLLBACK"); rerr != nil {
-		s.fail(rerr)
+	s.rollBack(ctx, s.writer)
+	return s.refusal(pg, err)
+}
+
+// rollBack ends a transaction with nothing.
+func (s *Store) rollBack(ctx context.Context, c *pgx.Conn) {
+	if _, err := c.Exec(ctx, "ROLLBACK"); err != nil {
+		s.fail(err)
 	}
+}
+
+// refusal says what a transaction that was rolled back has failed by.
+func (s *Store) refusal(pg *pgconn.PgError, err error) error {
 	switch {
 	case pg.Code == stateFenced:
 		s.fail(err) // healing finds out who has the store

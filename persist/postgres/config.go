@@ -18,7 +18,7 @@ type Config struct {
 	// store. 0 means 2 s, which is enough when that server was killed; negative
 	// means not at all.
 	LockTimeout time.Duration
-	// Readers is the most connections that reads use; commits have one of their
+	// Readers is the most connections that reads use; commits have two of their
 	// own and the lock another. 0 means 4.
 	Readers int
 	// MaxRecord is the most bytes that the state of one record, the data of one
@@ -31,6 +31,10 @@ type Config struct {
 	// Logger gets what people should know: lost connections, and settings of
 	// the server that endanger what is acknowledged. nil logs nothing.
 	Logger *slog.Logger
+
+	// halveFrom is how many units a call has at least that is committed in two
+	// transactions.
+	halveFrom int
 }
 
 func (c Config) withDefaults() Config {
@@ -45,6 +49,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxRecord <= 0 {
 		c.MaxRecord = 16 << 20
+	}
+	if c.halveFrom == 0 {
+		c.halveFrom = defaultHalveFrom
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

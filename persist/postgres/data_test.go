@@ -302,7 +302,7 @@ func TestPeoplesOwnConstraints(t *testing.T) {
 	mustCommit(t, s, create(rooms("b"), `{"celsius":2}`))
 }
 
-// However large a call is, it is one transaction.
+// A call may have more than fits into one statement.
 func TestLargeCommit(t *testing.T) {
 	t.Parallel()
 	s := mustOpen(t, freshURL(t), Config{Timeout: time.Minute})

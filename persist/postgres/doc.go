@@ -14,12 +14,13 @@
 //
 // # Commits
 //
-// All the units of a call are one transaction, sent and answered in one round
-// trip, with INSERT … SELECT unnest(…) for groups of up to 1,024 keys. The
-// revisions that they expect are checked there; only when one does not hold are
-// the units judged anew against what was read. Positions are given under the
-// row's lock, in the order of commits, so that a reader never sees one appear
-// behind one that it has seen.
+// The units of a call are one transaction, sent and answered in one round trip,
+// with INSERT … SELECT unnest(…) for groups of up to 1,024 keys; those of a large
+// call are two on two connections, so that two of the server's processors work on
+// them. The revisions that they expect are checked there; only
+// when one does not hold are the units judged anew against what was read.
+// Positions are given in the order of commits, so that a reader never sees one
+// appear behind one that it has seen.
 //
 // What fails is exact: persist.ErrUnavailable when nothing was done for certain,
 // persist.ErrUnknown when the connection broke, or the time ran out, while the

@@ -26,7 +26,11 @@ const (
 	stateStale  = "TW002" // a record is not as was assumed
 )
 
-const stateUniqueViolation = "23505"
+// SQLSTATEs of the server's own.
+const (
+	stateUniqueViolation  = "23505"
+	stateLockNotAvailable = "55P03"
+)
 
 // serverError returns what the server said, or nil when the error is not the
 // server's.

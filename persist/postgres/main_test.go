@@ -197,10 +197,14 @@ func state(t testing.TB, s *Store, k persist.Key) string {
 	return string(r.State)
 }
 
-func TestConforms(t *testing.T) {
+func TestConforms(t *testing.T) { conforms(t, Config{MaxRecord: 2 << 20}) }
+
+// TestConformsInHalves has every call of two units or more in two transactions.
+func TestConformsInHalves(t *testing.T) { conforms(t, Config{MaxRecord: 2 << 20, halveFrom: 2}) }
+
+func conforms(t *testing.T, cfg Config) {
 	t.Parallel()
 	url := freshURL(t) // one schema, emptied each time: making the tables takes longer than most tests
-	cfg := Config{MaxRecord: 2 << 20}
 	require.NoError(t, mustOpen(t, url, cfg).Close())
 	persisttest.Run(t, func(t *testing.T) persisttest.Fixture {
 		execSQL(t, url, `WITH a AS (DELETE FROM records), b AS (DELETE FROM changes), c AS (DELETE FROM entity_rows) UPDATE store SET position = 0`)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -21,22 +22,21 @@ const (
 	committed
 )
 
-// send sends BEGIN, the fence, the work and COMMIT, all before it hears of
-// anything. The server begins with what is ready while the rest is made ready:
-// parameters are made only when their turn comes.
+// bare is a statement without parameters.
+func bare(name string) execution {
+	return execution{name, func() [][]byte { return nil }}
+}
+
+// send sends statements on a connection, all before it hears of anything. The
+// server begins with what is ready while the rest is made ready: parameters are
+// made only when their turn comes.
 //
-// An error of a committed transaction is the connection's, of what came after.
-func (s *Store) send(ctx context.Context, position uint64, work []execution) (progress, error) {
-	p := s.writer.PgConn().StartPipeline(ctx)
+// Without an error all have succeeded, and if the last is a COMMIT the progress
+// is committed. An error of a committed transaction is the connection's, of what
+// came after.
+func (s *Store) send(ctx context.Context, c *pgx.Conn, work ...execution) (progress, error) {
+	p := c.PgConn().StartPipeline(ctx)
 	size, binaries := 0, []int16{1} // the form of all parameters and results
-	queue := func(name string, parameters ...[]byte) {
-		for _, b := range parameters {
-			size += len(b)
-		}
-		p.SendQueryStatement(s.prepared[name], parameters, binaries, binaries)
-	}
-	queue(beginStatement)
-	queue(fenceStatement, int8Binary(s.epoch), int8Binary(int64(s.next-1)), int8Binary(int64(position)))
 	for _, e := range work {
 		if size >= flushBytes {
 			if err := p.Flush(); err != nil {
@@ -44,9 +44,12 @@ func (s *Store) send(ctx context.Context, position uint64, work []execution) (pr
 			}
 			size = 0
 		}
-		queue(e.name, e.parameters()...)
+		parameters := e.parameters()
+		for _, b := range parameters {
+			size += len(b)
+		}
+		p.SendQueryStatement(s.prepared[e.name], parameters, binaries, binaries)
 	}
-	queue(commitStatement)
 	if err := p.Sync(); err != nil {
 		// Some of what is sent last may have left.
 		how := sent
@@ -55,18 +58,20 @@ func (s *Store) send(ctx context.Context, position uint64, work []execution) (pr
 		}
 		return how, closePipeline(p, err)
 	}
-	return receive(p, len(work)+3)
+	return receive(p, len(work), work[len(work)-1].name == commitStatement)
 }
 
 // receive hears what became of the statements of a pipeline, of which the last
-// is its COMMIT.
-func receive(p *pgconn.Pipeline, statements int) (progress, error) {
+// may be a COMMIT.
+func receive(p *pgconn.Pipeline, statements int, commits bool) (progress, error) {
 	for done := 0; ; done++ {
 		how := sent
-		switch done {
-		case statements:
+		switch {
+		case done == statements && commits:
 			return committed, p.Close()
-		case statements - 1:
+		case done == statements:
+			return sent, p.Close()
+		case done == statements-1 && commits:
 			how = committing
 		}
 		tag, err := result(p)

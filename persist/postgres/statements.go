@@ -10,6 +10,7 @@ import (
 // each column. Keys come sorted and each once.
 const (
 	beginStatement  = "begin"
+	hurryStatement  = "hurry"
 	commitStatement = "commit"
 	fenceStatement  = "fence"
 
@@ -109,6 +110,9 @@ func statements() map[string]string {
 	m := map[string]string{
 		beginStatement:  `BEGIN`,
 		commitStatement: `COMMIT`,
+
+		// Locks that a half waits for longer may be the other's; see errHeld.
+		hurryStatement: `SET LOCAL lock_timeout = '1s'`,
 
 		// $1 and $2 are what this server left there. The row stays locked to the
 		// transaction's end.

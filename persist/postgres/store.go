@@ -41,8 +41,9 @@ type Store struct {
 	turn     chan struct{}
 	lock     *serverLock
 	writer   *pgx.Conn                               // nil or closed after a failure
-	prepared map[string]*pgconn.StatementDescription // the writer's statements
-	used     time.Time                               // when the writer was last used
+	second   *pgx.Conn                               // of the second half of large commits; made and lost with the writer
+	prepared map[string]*pgconn.StatementDescription // the statements of both
+	used     time.Time                               // when they were last used
 	epoch    int64
 	next     uint64 // the next position to give
 
@@ -136,9 +137,7 @@ func (s *Store) Close() error {
 func (s *Store) disconnect() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
 	defer cancel()
-	if s.writer != nil {
-		_ = closeQuietly(s.writer)
-	}
+	s.hangUp()
 	if s.lock != nil {
 		s.lock.release(ctx)
 	}

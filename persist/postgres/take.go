@@ -38,10 +38,7 @@ const (
 // caller has the turn. It fails with ErrFenced when another server has taken the
 // store since.
 func (s *Store) connect(ctx context.Context) error {
-	if s.writer != nil {
-		_ = closeQuietly(s.writer)
-		s.writer = nil
-	}
+	s.hangUp()
 	c, err := s.target.connect(ctx, writerSession(s.cfg))
 	if err != nil {
 		return err
@@ -49,17 +46,71 @@ func (s *Store) connect(ctx context.Context) error {
 	if err := s.takeStore(ctx, c, false); err != nil {
 		return errors.Join(err, closeQuietly(c))
 	}
+	prepared, err := prepare(ctx, c)
+	if err != nil {
+		return errors.Join(err, closeQuietly(c))
+	}
+	second, err := s.connectSecond(ctx)
+	if err != nil {
+		return errors.Join(err, closeQuietly(c))
+	}
+	s.writer, s.second, s.prepared, s.used = c, second, prepared, time.Now()
+	return nil
+}
+
+// hangUp closes the writer's connections.
+func (s *Store) hangUp() {
+	for _, c := range []*pgx.Conn{s.writer, s.second} {
+		if c != nil {
+			_ = closeQuietly(c)
+		}
+	}
+	s.writer, s.second = nil, nil
+}
+
+// connectSecond makes the connection for the second halves. Its session holds a
+// lock, by which evictSecond finds it.
+func (s *Store) connectSecond(ctx context.Context) (*pgx.Conn, error) {
+	c, err := s.target.connect(ctx, writerSession(s.cfg))
+	if err != nil {
+		return nil, err
+	}
+	if _, err = c.Exec(ctx, `SELECT pg_advisory_lock($1)`, s.target.lockKey("second")); err == nil {
+		_, err = prepare(ctx, c) // as the writer's
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the second connection: %w", err), closeQuietly(c))
+	}
+	return c, nil
+}
+
+// evictSecond is evict for the session of the last second halves, unless that is
+// this writer's.
+func (s *Store) evictSecond(ctx context.Context, c *pgx.Conn) {
+	own := uint32(0)
+	if s.second != nil {
+		own = s.second.PgConn().PID()
+	}
+	_, _ = c.Exec(ctx, `
+		SELECT pg_terminate_backend(pid) FROM pg_locks
+		WHERE locktype = 'advisory' AND granted AND objsubid = 1
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+			AND ((classid::bigint << 32) | objid::bigint) = $1 AND pid <> $2`, s.target.lockKey("second"), int32(own))
+}
+
+// prepare prepares the statements of commits on a connection.
+func prepare(ctx context.Context, c *pgx.Conn) (map[string]*pgconn.StatementDescription, error) {
 	prepared := make(map[string]*pgconn.StatementDescription)
 	for name, sql := range statements() {
+		var err error
 		if prepared[name], err = c.Prepare(ctx, name, sql); err != nil {
 			if pg := serverError(err); pg != nil && strings.HasPrefix(pg.Code, "42") { // no such table, column, right
 				err = fmt.Errorf("%w: %w", ErrSchema, err)
 			}
-			return errors.Join(err, closeQuietly(c))
+			return nil, err
 		}
 	}
-	s.writer, s.prepared, s.used = c, prepared, time.Now()
-	return nil
+	return prepared, nil
 }
 
 // takeFirst takes the store from whoever had it.
@@ -70,10 +121,14 @@ func (s *Store) takeStore(ctx context.Context, c *pgx.Conn, first bool) error {
 	if err != nil {
 		return err
 	}
-	// A transaction that the last writer has left half sent would hold the row.
+	// A transaction that the last writer has left half sent would hold the row, and
+	// what it has written.
 	var pid *int32
 	var began *time.Time
 	err = c.QueryRow(ctx, `SELECT pid, began FROM store WHERE $2 OR instance = $1`, s.instance, first).Scan(&pid, &began)
+	if err == nil {
+		s.evictSecond(ctx, c)
+	}
 	if err == nil && pid != nil && began != nil && *pid != me.pid {
 		evict(ctx, c, identity{*pid, *began})
 	}

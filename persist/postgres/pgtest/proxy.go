@@ -38,6 +38,7 @@ type Proxy struct {
 	conns   map[*proxied]struct{}
 	refuse  bool
 	fault   Fault
+	spare   int           // commits that pass before
 	hit     chan struct{} // closed when the fault has struck
 	delayed []func()
 	closed  bool
@@ -116,10 +117,13 @@ func (p *Proxy) Refuse(yes bool) {
 
 // Strike sets the fault of the next commit. The channel is closed when it has
 // struck.
-func (p *Proxy) Strike(f Fault) <-chan struct{} {
+func (p *Proxy) Strike(f Fault) <-chan struct{} { return p.StrikeAfter(0, f) }
+
+// StrikeAfter is Strike for the commit behind the next so many.
+func (p *Proxy) StrikeAfter(commits int, f Fault) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fault, p.hit = f, make(chan struct{})
+	p.fault, p.spare, p.hit = f, commits, make(chan struct{})
 	return p.hit
 }
 
@@ -246,7 +250,12 @@ func (c *proxied) commit(m []byte) bool {
 	p := c.p
 	p.mu.Lock()
 	f, hit := p.fault, p.hit
-	p.fault = None
+	if f != None && p.spare > 0 {
+		p.spare--
+		f = None
+	} else {
+		p.fault = None
+	}
 	p.mu.Unlock()
 	if f == None {
 		return true
