@@ -25,11 +25,14 @@ var (
 // DroppedError says from where on the states of an entity are kept.
 type DroppedError struct {
 	Key    persist.Key
-	Oldest entity.ETag // the oldest revision that is kept
+	Oldest entity.ETag // the oldest revision that is kept; zero: none of that life
 	Time   time.Time   // and its time
 }
 
 func (e *DroppedError) Error() string {
+	if e.Oldest.Life == 0 {
+		return fmt.Sprintf("%s: %v, and none of this life is", e.Key, ErrDropped)
+	}
 	return fmt.Sprintf("%s: %v; the oldest one that is kept is %d of life %d, of %s",
 		e.Key, ErrDropped, e.Oldest.Revision, e.Oldest.Life, e.Time.Format(time.RFC3339Nano))
 }
@@ -138,7 +141,7 @@ func (r *reading) all(ctx context.Context) error {
 func (r *reading) oneLife(ctx context.Context) (full bool, err error) {
 	limit := pageLimit{}
 	for {
-		n := limit.next()
+		n := min(limit.next(), r.o.Limit-len(r.page.Revisions)+1)
 		changes, err := r.pod.store().Changes(ctx, r.key, r.life, r.from, n)
 		if err != nil {
 			return false, fmt.Errorf("read the history of %s: %w", r.key, err)
@@ -299,117 +302,6 @@ func (p *Pod) oldestKept(ctx context.Context, key persist.Key, head snapshot.Rec
 		return persist.Change{Key: key, Life: head.Life, Revision: head.Revision, Time: head.Changed}, nil
 	}
 	return changes[0], nil
-}
-
-// AtTime returns an entity's state at a time: that of the last change which is
-// not after it. It fails with a *DroppedError when the journal no longer has that
-// change, with ErrNoRevision when there was no entity, and else as Get does.
-//
-// Times are those that the system's clock had at the changes. Where it was set
-// back, it is one of the changes that are not after the time, with one behind it
-// that is.
-func (p *Pod) AtTime(ctx context.Context, name string, t time.Time) (View, error) {
-	key := persist.Key{Pod: p.name, Name: name}
-	head, err := p.headOf(ctx, name)
-	if err != nil && !errors.Is(err, entity.ErrNotFound) {
-		return View{}, err
-	}
-	if err == nil {
-		if head.State != nil && !head.Changed.After(t) {
-			return p.view(name, &head)
-		}
-		oldest, err := p.oldestKept(ctx, key, head)
-		if err != nil {
-			return View{}, err
-		}
-		if !oldest.Time.After(t) {
-			return p.lastUntil(ctx, oldest, head.Revision, t)
-		}
-		if !whole(&oldest) {
-			return View{}, &DroppedError{Key: key, Oldest: entity.ETag{Life: oldest.Life, Revision: oldest.Revision}, Time: oldest.Time}
-		}
-	}
-	return p.earlierAt(ctx, key, head.Life, t)
-}
-
-// earlierAt is AtTime in the lives before one.
-func (p *Pod) earlierAt(ctx context.Context, key persist.Key, before uint64, t time.Time) (View, error) {
-	var last, first persist.Change
-	for life := uint64(0); ; {
-		next, err := p.nextLife(ctx, key, life)
-		if err != nil {
-			return View{}, err
-		}
-		if next == 0 || before != 0 && next >= before {
-			break
-		}
-		life = next
-		changes, err := p.store().Changes(ctx, key, life, 0, 1)
-		if err != nil {
-			return View{}, fmt.Errorf("read the history of %s: %w", key, err)
-		}
-		if len(changes) == 0 { // trimmed meanwhile
-			continue
-		}
-		if first.Life == 0 {
-			first = changes[0]
-		}
-		if changes[0].Time.After(t) {
-			if whole(&changes[0]) {
-				break
-			}
-			return View{}, &DroppedError{Key: key, Oldest: entity.ETag{Life: life, Revision: changes[0].Revision}, Time: changes[0].Time}
-		}
-		last = changes[0]
-	}
-	switch {
-	case last.Life != 0:
-		return p.lastUntil(ctx, last, ^uint64(0), t)
-	case first.Life != 0 && !whole(&first):
-		return View{}, &DroppedError{Key: key, Oldest: entity.ETag{Life: first.Life, Revision: first.Revision}, Time: first.Time}
-	}
-	mark, err := trimmedThrough(ctx, p.store())
-	if err != nil {
-		return View{}, err
-	}
-	if mark > 0 && first.Life == 0 && before == 0 {
-		return View{}, fmt.Errorf("%w: the journal has nothing of %s", entity.ErrNotFound, key)
-	}
-	return View{}, fmt.Errorf("%w: %s did not exist at %s", ErrNoRevision, key, t.UTC().Format(time.RFC3339Nano))
-}
-
-// lastUntil returns the state behind the last change of a life that is not after
-// a time, of those from one that is not, through a revision.
-func (p *Pod) lastUntil(ctx context.Context, c persist.Change, through uint64, t time.Time) (View, error) {
-	c, err := p.seekTime(ctx, c, through, t)
-	switch {
-	case err != nil:
-		return View{}, err
-	case deletes(&c):
-		return View{}, fmt.Errorf("%w: %s did not exist at %s", ErrNoRevision, c.Key, t.UTC().Format(time.RFC3339Nano))
-	}
-	return p.viewBehind(ctx, &fold{}, &c)
-}
-
-// seekTime returns the last change of a life that is not after a time, of those
-// from c, which is not, through a revision.
-func (p *Pod) seekTime(ctx context.Context, c persist.Change, through uint64, t time.Time) (persist.Change, error) {
-	for step, doubles := uint64(1), true; ; { // the step doubles until it goes too far, then halves
-		changes, err := p.store().Changes(ctx, c.Key, c.Life, c.Revision+step, 1)
-		if err != nil {
-			return c, fmt.Errorf("read the history of %s: %w", c.Key, err)
-		}
-		switch {
-		case len(changes) > 0 && changes[0].Revision <= through && !changes[0].Time.After(t):
-			if c = changes[0]; doubles {
-				step *= 2
-			}
-		case step == 1:
-			return c, nil
-		default:
-			doubles, step = false, step/2
-		}
-	}
 }
 
 // previous returns the change of the same life before one; found is false when

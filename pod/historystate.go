@@ -58,17 +58,20 @@ func (p *Pod) viewBehind(ctx context.Context, f *fold, c *persist.Change) (View,
 	return View{Pod: p.name, Name: c.Key.Name, Life: c.Life, Revision: c.Revision, Changed: c.Time, record: r, spec: spec}, nil
 }
 
-// dropped says why the events of a life that has ended do not make a state any
-// more, if retention is to blame.
+// dropped says why events do not make a state, if retention is to blame: it
+// drops those of lives that have ended.
 func (p *Pod) dropped(ctx context.Context, c *persist.Change, cause error) error {
 	if !errors.Is(cause, snapshot.ErrCorrupt) {
 		return cause
 	}
-	oldest, err := p.store().Changes(ctx, c.Key, c.Life, 0, 1)
-	if err != nil || len(oldest) == 0 || whole(&oldest[0]) {
+	mark, err := trimmedThrough(ctx, p.store())
+	if err != nil || mark < c.Life {
 		return cause
 	}
-	return &DroppedError{Key: c.Key, Oldest: entity.ETag{Life: c.Life, Revision: oldest[0].Revision}, Time: oldest[0].Time}
+	if r, err := p.store().Load(ctx, c.Key); !errors.Is(err, persist.ErrNotFound) && (err != nil || r.Life == c.Life) {
+		return cause
+	}
+	return &DroppedError{Key: c.Key}
 }
 
 // foldTo returns the state that an event led to.
