@@ -190,7 +190,7 @@ func startingWith(prefix string) []Range {
 // join puts ranges in order, and those together that meet.
 func join(set []Range) []Range {
 	set = slices.DeleteFunc(set, Range.empty)
-	slices.SortFunc(set, func(a, b Range) int { return compareLows(a, b) })
+	slices.SortFunc(set, compareLows)
 	var out []Range
 	for _, r := range set {
 		last := len(out) - 1
@@ -209,7 +209,7 @@ func join(set []Range) []Range {
 // it, or at its end.
 func meets(r, next Range) bool {
 	c := next.Low.Compare(r.High)
-	return c < 0 || c == 0 && !(next.LowOpen && r.HighOpen)
+	return c < 0 || c == 0 && (!next.LowOpen || !r.HighOpen)
 }
 
 func compareLows(a, b Range) int {
