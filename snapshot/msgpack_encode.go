@@ -7,37 +7,19 @@ import (
 	"reflect"
 	"time"
 	"unicode/utf8"
-
-	"github.com/vmihailenco/msgpack/v5"
 )
 
 // encoder writes values to buf. It belongs to one call at a time; its codec
 // pools it. Nothing that it holds survives the call but scratch space.
 type encoder struct {
 	codec *msgpackCodec
-	out   *msgpack.Encoder // writes to this encoder, through Write
 	buf   []byte
 	depth int
 	spans []span // the entries of the maps being written, innermost last
 	tmp   []byte // a map's entries while they are put in order
 }
 
-func newEncoder(c *msgpackCodec) *encoder {
-	e := &encoder{codec: c}
-	e.out = msgpack.NewEncoder(e)
-	return e
-}
-
-// Write and WriteByte are for the msgpack.Encoder.
-func (e *encoder) Write(b []byte) (int, error) {
-	e.buf = append(e.buf, b...)
-	return len(b), nil
-}
-
-func (e *encoder) WriteByte(c byte) error {
-	e.buf = append(e.buf, c)
-	return nil
-}
+func newEncoder(c *msgpackCodec) *encoder { return &encoder{codec: c} }
 
 func (e *encoder) append(dst []byte, v any) ([]byte, error) {
 	e.buf, e.depth, e.spans = dst, 0, e.spans[:0]
@@ -83,16 +65,28 @@ func (e *encoder) enter() error {
 	return nil
 }
 
-func encodeBool(e *encoder, v reflect.Value) error { return e.out.EncodeBool(v.Bool()) }
-func encodeInt(e *encoder, v reflect.Value) error  { return e.out.EncodeInt(v.Int()) }
-func encodeUint(e *encoder, v reflect.Value) error { return e.out.EncodeUint(v.Uint()) }
+func encodeBool(e *encoder, v reflect.Value) error {
+	e.buf = appendBool(e.buf, v.Bool())
+	return nil
+}
+
+func encodeInt(e *encoder, v reflect.Value) error {
+	e.buf = appendInt(e.buf, v.Int())
+	return nil
+}
+
+func encodeUint(e *encoder, v reflect.Value) error {
+	e.buf = appendUint(e.buf, v.Uint())
+	return nil
+}
 
 func encodeFloat64(e *encoder, v reflect.Value) error {
 	f, err := canonicalFloat(v.Float())
 	if err != nil {
 		return err
 	}
-	return e.out.EncodeFloat64(f)
+	e.buf = appendFloat64(e.buf, f)
+	return nil
 }
 
 func encodeFloat32(e *encoder, v reflect.Value) error {
@@ -100,7 +94,8 @@ func encodeFloat32(e *encoder, v reflect.Value) error {
 	if err != nil {
 		return err
 	}
-	return e.out.EncodeFloat32(float32(f))
+	e.buf = appendFloat32(e.buf, float32(f))
+	return nil
 }
 
 // canonicalFloat refuses what JSON cannot say, and makes -0 the 0 that it
@@ -120,13 +115,18 @@ func encodeString(e *encoder, v reflect.Value) error {
 	if !utf8.ValidString(s) {
 		return errNotUTF8(s)
 	}
-	return e.out.EncodeString(s)
+	e.buf = appendText(e.buf, s)
+	return nil
 }
 
-func encodeBytes(e *encoder, v reflect.Value) error { return e.out.EncodeBytes(v.Bytes()) }
+func encodeBytes(e *encoder, v reflect.Value) error {
+	e.buf = appendBytes(e.buf, v.Bytes())
+	return nil
+}
 
 func encodeByteArray(e *encoder, v reflect.Value) error {
-	return e.out.EncodeBytes(addressable(v).Bytes())
+	e.buf = appendBytes(e.buf, addressable(v).Bytes())
+	return nil
 }
 
 func encodeTime(e *encoder, v reflect.Value) error {
@@ -144,7 +144,8 @@ func (e *encoder) time(t time.Time) error {
 	if err := checkYear(t); err != nil {
 		return err
 	}
-	return e.out.EncodeTime(t)
+	e.buf = appendTime(e.buf, t)
+	return nil
 }
 
 func (f *form) encode(e *encoder, v reflect.Value) error {
@@ -153,17 +154,20 @@ func (f *form) encode(e *encoder, v reflect.Value) error {
 		return err
 	}
 	if !f.binary {
-		return e.out.EncodeString(string(b))
+		e.buf = appendText(e.buf, string(b))
+		return nil
 	}
 	if b == nil {
 		b = []byte{} // nil is for nil pointers
 	}
-	return e.out.EncodeBytes(b)
+	e.buf = appendBytes(e.buf, b)
+	return nil
 }
 
 func (p *plan) encodePointer(e *encoder, v reflect.Value) error {
 	if v.IsNil() {
-		return e.out.EncodeNil()
+		e.buf = appendNil(e.buf)
+		return nil
 	}
 	if err := e.enter(); err != nil {
 		return err
@@ -174,7 +178,8 @@ func (p *plan) encodePointer(e *encoder, v reflect.Value) error {
 
 func (p *plan) encodeSlice(e *encoder, v reflect.Value) error {
 	if v.IsNil() {
-		return e.out.EncodeNil()
+		e.buf = appendNil(e.buf)
+		return nil
 	}
 	return p.encodeArray(e, v)
 }
@@ -185,9 +190,7 @@ func (p *plan) encodeArray(e *encoder, v reflect.Value) error {
 	}
 	defer e.leave()
 	n := v.Len()
-	if err := e.out.EncodeArrayLen(n); err != nil {
-		return err
-	}
+	e.buf = appendArrayLen(e.buf, n)
 	for i := range n {
 		if err := p.enc(e, v.Index(i)); err != nil {
 			return at(fmt.Sprintf("[%d]", i), err)

@@ -21,14 +21,16 @@ type span struct {
 
 func (m *mapPlan) encode(e *encoder, v reflect.Value) error {
 	if v.IsNil() {
-		return e.out.EncodeNil()
+		e.buf = appendNil(e.buf)
+		return nil
 	}
 	if err := e.enter(); err != nil {
 		return err
 	}
 	defer e.leave()
-	if err := e.out.EncodeMapLen(v.Len()); err != nil || v.Len() == 0 {
-		return err
+	e.buf = appendMapLen(e.buf, v.Len())
+	if v.Len() == 0 {
+		return nil
 	}
 	key := reflect.New(m.typ.Key()).Elem()
 	elem := reflect.New(m.typ.Elem()).Elem()

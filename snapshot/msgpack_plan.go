@@ -185,11 +185,7 @@ func (b *planner) structure(p *plan, t reflect.Type) error {
 		if err != nil {
 			return at("."+f.goName, err)
 		}
-		name := newEncoder(b.codec)
-		if err := name.out.EncodeString(f.name); err != nil {
-			return at("."+f.goName, err)
-		}
-		s.fields = append(s.fields, fieldPlan{field: f, key: name.buf, plan: elem})
+		s.fields = append(s.fields, fieldPlan{field: f, key: appendText(nil, f.name), plan: elem})
 		s.byName[f.name] = i
 		s.optional = s.optional || f.omitEmpty || f.isZero != nil || len(f.index) > 1
 	}

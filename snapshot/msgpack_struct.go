@@ -72,14 +72,15 @@ func (s *structPlan) encode(e *encoder, v reflect.Value) error {
 			}
 		}
 	}
-	if err := e.out.EncodeMapLen(n); err != nil {
-		return err
-	}
+	e.buf = appendMapLen(e.buf, n)
 	for i := range s.fields {
 		f := &s.fields[i]
-		fv, ok := f.stored(v)
-		if !ok {
-			continue
+		fv := v.Field(f.index[0])
+		if s.optional {
+			var ok bool
+			if fv, ok = f.stored(v); !ok {
+				continue
+			}
 		}
 		e.buf = append(e.buf, f.key...)
 		if err := f.plan.enc(e, fv); err != nil {

@@ -180,7 +180,8 @@ func (d *decoder) scalar(k kind) (any, error) {
 func (e *encoder) tree(v any) error {
 	switch v := v.(type) {
 	case nil:
-		return e.out.EncodeNil()
+		e.buf = appendNil(e.buf)
+		return nil
 	case map[string]any:
 		return treeEntries(e, v)
 	case map[any]any:
@@ -205,15 +206,14 @@ func (e *encoder) tree(v any) error {
 
 func treeEntries[K comparable](e *encoder, m map[K]any) error {
 	if m == nil {
-		return e.out.EncodeNil()
+		e.buf = appendNil(e.buf)
+		return nil
 	}
 	if err := e.enter(); err != nil {
 		return err
 	}
 	defer e.leave()
-	if err := e.out.EncodeMapLen(len(m)); err != nil {
-		return err
-	}
+	e.buf = appendMapLen(e.buf, len(m))
 	base := len(e.spans)
 	for k, v := range m {
 		s := span{start: len(e.buf)}
@@ -232,15 +232,14 @@ func treeEntries[K comparable](e *encoder, m map[K]any) error {
 
 func (e *encoder) treeList(list []any) error {
 	if list == nil {
-		return e.out.EncodeNil()
+		e.buf = appendNil(e.buf)
+		return nil
 	}
 	if err := e.enter(); err != nil {
 		return err
 	}
 	defer e.leave()
-	if err := e.out.EncodeArrayLen(len(list)); err != nil {
-		return err
-	}
+	e.buf = appendArrayLen(e.buf, len(list))
 	for i, v := range list {
 		if err := e.tree(v); err != nil {
 			return at(fmt.Sprintf("[%d]", i), err)
