@@ -124,7 +124,7 @@ func (f *flusher) plan(ctx *actor.Context, a *activation, e *entry) {
 	case f.failing != nil:
 		// the retry writes it
 	case e.waits || e.record != nil && f.reserved-e.revision < reserveAhead/4:
-		f.start(ctx, a, false)
+		f.start(a, false)
 	case f.timer == nil && f.running == nil:
 		f.schedule(ctx, a, a.spec.Durability.Interval())
 	}
@@ -139,7 +139,7 @@ func (f *flusher) schedule(ctx *actor.Context, a *activation, d time.Duration) {
 
 // start writes the newest state, unless a write is in flight already. A clean
 // write gives back the revisions that were reserved.
-func (f *flusher) start(ctx *actor.Context, a *activation, clean bool) {
+func (f *flusher) start(a *activation, clean bool) {
 	if f.running != nil {
 		return
 	}
@@ -187,7 +187,7 @@ func (a *activation) flushDue(ctx *actor.Context, m flushDue) {
 		return
 	}
 	if f.latest != nil || len(f.rows) > 0 {
-		f.start(ctx, a, false)
+		f.start(a, false)
 	}
 }
 
@@ -208,7 +208,7 @@ func (f *flusher) last(ctx *actor.Context, a *activation) {
 			f.latest = nil
 		}
 	}
-	f.start(ctx, a, true)
+	f.start(a, true)
 }
 
 // flushed takes the outcome of a write.
@@ -246,7 +246,7 @@ func (a *activation) flushed(ctx *actor.Context, w *flush, o persist.Outcome) {
 	}
 	switch {
 	case short:
-		f.start(ctx, a, false)
+		f.start(a, false)
 	case f.latest != nil || len(f.rows) > 0:
 		f.schedule(ctx, a, a.spec.Durability.Interval())
 	}
@@ -294,7 +294,7 @@ func (a *activation) flushHead(ctx *actor.Context, m flushHead) {
 			}
 			a.unhold(ctx, holdBarrier)
 		}
-		f.start(ctx, a, false)
+		f.start(a, false)
 	case errors.Is(m.err, persist.ErrNotFound) && f.removing:
 		a.viewed = false
 		a.host.SetView(&snapshot.Record{})

@@ -274,7 +274,7 @@ func (a *activation) leave(ctx *actor.Context, m *Message, reply *actor.Promise,
 				answer(reply, nil, a.async.failing)
 				return
 			}
-			a.async.start(ctx, a, true)
+			a.async.start(a, true)
 			a.leave(ctx, m, reply, save)
 		case save && a.snapshots.behind(a):
 			a.saveSnapshot(ctx, nil, nil)
@@ -314,7 +314,7 @@ func (a *activation) leaveIfIdle(ctx *actor.Context) {
 	case !a.async.clean(a):
 		if a.async.failing == nil {
 			a.leaving = true
-			a.async.start(ctx, a, true)
+			a.async.start(a, true)
 		}
 	case a.snapshots.behind(a):
 		a.leaving = true
