@@ -37,15 +37,20 @@ type slot struct {
 
 var _ entity.Host = (*slot)(nil)
 
-func (s *slot) Key() persist.Key           { return persist.Key{Pod: s.pod.name, Name: s.name} }
-func (s *slot) Spec() *entity.Spec         { return s.spec }
-func (s *slot) MaxState() int              { return s.cfg.MaxState }
-func (s *slot) SetView(r *snapshot.Record) { s.view.Store(r) }
-func (s *slot) Quarantine(reason error)    { s.pod.quarantine(s.name, reason) }
+func (s *slot) Key() persist.Key        { return persist.Key{Pod: s.pod.name, Name: s.name} }
+func (s *slot) Spec() *entity.Spec      { return s.spec }
+func (s *slot) MaxState() int           { return s.cfg.MaxState }
+func (s *slot) Quarantine(reason error) { s.pod.quarantine(s.name, reason) }
 
 func (s *slot) Committer() *persist.Committer { return s.pod.committer }
 func (s *slot) Created(life uint64) {
 	s.pod.created(CreatedChild{Pod: s.pod.name, Name: s.name, Life: life})
+}
+func (s *slot) SetView(r *snapshot.Record) {
+	before := s.view.Swap(r)
+	if r != nil && before != nil && before.Revision != 0 && s.pod.hub.matching.Load() > 0 && !s.spec.Durability.IsAsync() {
+		s.pod.hub.replaces(s.Key(), before)
+	}
 }
 func (s *slot) Published(c persist.Change) {
 	s.pod.hub.shows(&c)

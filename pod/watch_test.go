@@ -2,6 +2,7 @@ package pod_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/persist/persisttest"
 	"github.com/twinsrv/twinsrv/pod"
 )
@@ -24,78 +26,244 @@ func TestWatchSeesEveryChange(t *testing.T) {
 		}
 		t.Log(kinds)
 	}()
-	forSeeds(t, 150, func(t *testing.T, seed uint64) {
-		crash := persisttest.NewCrashStore()
-		store := &booked{PersistenceService: crash}
-		cfg := pod.Config{IdleAfter: 30 * time.Millisecond}
-		trims := seed%3 > 0
-		if trims {
-			cfg.Committer.KeepFor = 150 * time.Millisecond
+	forSeeds(t, 150, func(t *testing.T, seed uint64) { watchRun(t, seed, false, kinds) })
+}
+
+// TestWatchSeesWhatTheStoreHas: also of commits that failed, and whether they
+// were applied or not.
+func TestWatchSeesWhatTheStoreHas(t *testing.T) {
+	forSeeds(t, 100, func(t *testing.T, seed uint64) { watchRun(t, seed, true, map[string]int{}) })
+}
+
+func watchRun(t *testing.T, seed uint64, faults bool, kinds map[string]int) {
+	crash := persisttest.NewCrashStore()
+	book := &booked{PersistenceService: crash}
+	store := persist.PersistenceService(book)
+	var fault *persisttest.FaultStore
+	if faults {
+		book.PersistenceService = persisttest.NewMemory()
+		fault = persisttest.NewFaultStore(book)
+		store = fault
+	}
+	cfg := pod.Config{IdleAfter: 30 * time.Millisecond}
+	if seed%3 > 0 {
+		cfg.Committer.KeepFor = 150 * time.Millisecond
+	}
+	w := newWorld(t, seed, store, ledgers(nil), cfg)
+	crash.Pause = func(ctx context.Context) error {
+		return w.sys.Sleep(ctx, time.Duration(w.sys.Uint64()%3)*time.Millisecond)
+	}
+	w.pods.KeepForWatches(int(1 + seed%7*seed%7))
+	purseHandle, err := pod.Start(w.pods, purses(nil))
+	w.must(err)
+	draw := func(n uint64) uint64 { return w.sys.Uint64() % n }
+	ctx := context.Background()
+	var target uint64
+	var clients []*client
+	ended := 0
+	for i := range uint64(8) {
+		c := &client{
+			sys: w.sys, pods: w.pods, book: book, draw: draw,
+			pause: func() { _ = w.sys.Sleep(ctx, time.Duration(draw(120))*time.Millisecond) },
 		}
-		w := newWorld(t, seed, store, ledgers(nil), cfg)
-		crash.Pause = func(ctx context.Context) error {
-			return w.sys.Sleep(ctx, time.Duration(w.sys.Uint64()%3)*time.Millisecond)
+		if !faults {
+			c.reads = readsShow(w.pods)
 		}
-		w.pods.KeepForWatches(int(1 + seed%7*seed%7))
-		purseHandle, err := pod.Start(w.pods, purses(nil))
+		c.req, c.odd = scopes(i)
+		clients = append(clients, c)
+		w.sys.Go(func() {
+			c.pause()
+			c.run(ctx, func() uint64 { return target })
+			ended++
+		})
+	}
+	names := []string{"x", "y", "z"}
+	for i := range 200 {
+		to := w.h.Ref(names[draw(3)])
+		switch draw(12) {
+		case 0:
+			w.sendTo(to, unconditional())
+		case 1:
+			w.sendTo(to, entity.Passivate())
+		case 2, 3:
+			w.sendTo(purseHandle.Ref(names[draw(2)]), fill{ids(fmt.Sprint(i, "-"), int(1+draw(3))), 1})
+		case 4:
+			w.sendTo(purseHandle.Ref(names[draw(2)]), unconditional())
+		case 5:
+			w.exec.RunFor(time.Duration(draw(60)) * time.Millisecond)
+		case 6:
+			w.sendTo(to, touch{fmt.Sprint(i)})
+			if faults {
+				fault.OnCommit(fault.Commits()+1, persisttest.Fault(1+draw(6)))
+			}
+		default:
+			w.sendTo(to, set{int(draw(10))})
+		}
+		for range draw(6) {
+			w.exec.Step()
+		}
+	}
+	w.exec.RunFor(30 * time.Second)
+	truth, _ := book.all()
+	target = truth[len(truth)-1].Position
+	if !w.exec.RunUntil(func() bool { return ended == len(clients) }) {
+		t.Fatalf("seed %d: %d clients of %d have come to the end", seed, ended, len(clients))
+	}
+	for _, c := range clients {
+		c.check(t)
+		kinds["resumed"] += c.resume
+		for _, e := range c.events {
+			kinds[string(e.Kind)]++
+			if e.Unsure {
+				kinds["unsure"]++
+			}
+		}
+	}
+	w.close()
+}
+
+// TestLeftIsKnownThoughTrimmed: whoever watches all the time is told nothing of
+// entities that Match does not hold for, however long ago they changed.
+func TestLeftIsKnownThoughTrimmed(t *testing.T) {
+	w := newWorld(t, 1, persisttest.NewMemory(), ledgers(nil), pod.Config{Committer: persist.CommitterConfig{KeepFor: time.Second}})
+	defer w.close()
+	watch, err := w.pods.Watch(bg, pod.WatchRequest{Pods: []string{"ledgers"}, Match: oddView})
+	w.must(err)
+	defer watch.Close()
+	for _, v := range []int{2, 4, 5, 6, 8, 7} {
+		_, err := w.ask("x", set{v})
 		w.must(err)
-		draw := func(n uint64) uint64 { return w.sys.Uint64() % n }
-		ctx := context.Background()
-		var target uint64
-		var clients []*client
-		ended := 0
-		for i := range uint64(8) {
-			c := &client{
-				sys: w.sys, pods: w.pods, book: store, draw: draw, reads: readsShow(w.pods),
-				pause: func() { _ = w.sys.Sleep(ctx, time.Duration(draw(120))*time.Millisecond) },
-			}
-			c.req, c.odd = scopes(i)
-			clients = append(clients, c)
-			w.sys.Go(func() {
-				c.pause()
-				c.run(ctx, func() uint64 { return target })
-				ended++
-			})
-		}
-		names := []string{"x", "y", "z"}
-		for i := range 200 {
-			to := w.h.Ref(names[draw(3)])
-			switch draw(12) {
-			case 0:
-				w.sendTo(to, unconditional())
-			case 1:
-				w.sendTo(to, entity.Passivate())
-			case 2, 3:
-				w.sendTo(purseHandle.Ref(names[draw(2)]), fill{ids(fmt.Sprint(i, "-"), int(1+draw(3))), 1})
-			case 4:
-				w.sendTo(purseHandle.Ref(names[draw(2)]), unconditional())
-			case 5:
-				w.exec.RunFor(time.Duration(draw(60)) * time.Millisecond)
-			case 6:
-				w.sendTo(to, touch{fmt.Sprint(i)})
-			default:
-				w.sendTo(to, set{int(draw(10))})
-			}
-			for range draw(6) {
-				w.exec.Step()
-			}
-		}
-		w.exec.RunFor(time.Second)
-		truth, _ := store.all()
-		target = truth[len(truth)-1].Position
-		if !w.exec.RunUntil(func() bool { return ended == len(clients) }) {
-			t.Fatalf("seed %d: %d clients of %d have come to the end", seed, ended, len(clients))
-		}
-		for _, c := range clients {
-			c.check(t)
-			kinds["resumed"] += c.resume
-			for _, e := range c.events {
-				kinds[string(e.Kind)]++
-				if e.Unsure {
-					kinds["unsure"]++
-				}
-			}
-		}
-		w.close()
+		w.exec.RunFor(time.Hour)
+	}
+	_, err = w.ask("x", unconditional())
+	w.must(err)
+	r, err := w.h.Pod.Retention(bg)
+	w.must(err)
+	require.NotZero(t, r.Through)
+	var told []string
+	for range 4 {
+		e, err := watch.Next(bg)
+		w.must(err)
+		told = append(told, fmt.Sprintf("%s %d %v", e.Kind, e.Revision, e.Unsure))
+	}
+	require.Equal(t, []string{"changed 3 false", "left 4 false", "changed 6 false", "deleted 7 false"}, told)
+	short, cancel := w.sys.WithTimeout(bg, time.Minute)
+	defer cancel()
+	_, err = watch.Next(short)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// TestWatchEnds with the pods, with Close, and with an error of Match, and is
+// refused where it cannot begin.
+func TestWatchEnds(t *testing.T) {
+	w := newWorld(t, 1, persisttest.NewMemory(), ledgers(nil), pod.Config{})
+	_, err := w.ask("x", set{1})
+	w.must(err)
+	_, err = w.pods.Watch(bg, pod.WatchRequest{Pods: []string{"none"}})
+	require.ErrorIs(t, err, pod.ErrNoPod)
+	_, err = w.pods.Watch(bg, pod.WatchRequest{Name: "x"})
+	require.ErrorIs(t, err, entity.ErrName)
+	_, err = w.pods.Watch(bg, pod.WatchRequest{Resume: true, After: 1000})
+	require.ErrorIs(t, err, pod.ErrPosition)
+	require.Zero(t, w.pods.Watchers())
+
+	bad := errors.New("no filter for this")
+	failing, err := w.pods.Watch(bg, pod.WatchRequest{Resume: true, Match: func(*pod.View) (bool, error) { return false, bad }})
+	w.must(err)
+	_, err = failing.Next(bg)
+	require.ErrorIs(t, err, bad)
+	_, err = failing.Next(bg)
+	require.ErrorIs(t, err, bad)
+	require.NotZero(t, failing.Position(), "it resumes behind the change that the filter failed for")
+
+	closed, err := w.pods.Watch(bg, pod.WatchRequest{})
+	w.must(err)
+	waiting := w.sys.NewPromise()
+	w.sys.Go(func() {
+		_, err := closed.Next(bg)
+		waiting.Fail(err)
 	})
+	w.exec.RunFor(time.Second)
+	require.Equal(t, 1, w.pods.Watchers())
+	closed.Close()
+	_, err = w.wait(waiting)
+	require.ErrorIs(t, err, pod.ErrWatchClosed)
+	require.Zero(t, w.pods.Watchers())
+
+	last, err := w.pods.Watch(bg, pod.WatchRequest{Pods: []string{"ledgers"}, Name: "x"})
+	w.must(err)
+	ended := w.sys.NewPromise()
+	w.sys.Go(func() {
+		_, err := last.Next(bg)
+		ended.Fail(err)
+	})
+	w.exec.RunFor(time.Second)
+	w.close()
+	require.True(t, ended.Done())
+	_, err = w.pods.Watch(bg, pod.WatchRequest{})
+	require.ErrorIs(t, err, pod.ErrStopping)
+	_, err = last.Next(bg)
+	require.ErrorIs(t, err, pod.ErrStopping)
+}
+
+// TestWatchOfVolatilePods: alone it resumes; beside others it shows what comes
+// and says what it cannot know; after a restart everything between is a gap.
+func TestWatchOfVolatilePods(t *testing.T) {
+	store := persisttest.NewMemory()
+	w := newWorld(t, 1, store, ledgers(nil), pod.Config{})
+	all, err := w.pods.Watch(bg, pod.WatchRequest{})
+	w.must(err)
+	docs, _, _, err := w.pods.Declare(bg, "docs", documentPod("volatile"))
+	w.must(err)
+	change := func(i int) {
+		_, err := w.wait(w.sendTo(docs.Ref("d"), entity.Merge{"n": i}))
+		w.must(err)
+		_, err = w.ask("x", set{i})
+		w.must(err)
+		w.exec.RunFor(time.Second)
+	}
+	change(1)
+	change(2)
+	next := func(watch *pod.Watch) pod.Event {
+		e, err := watch.Next(bg)
+		w.must(err)
+		return e
+	}
+	pods, last := map[string]int{}, uint64(0)
+	for range 4 {
+		e := next(all)
+		require.GreaterOrEqual(t, e.ID, last)
+		last = e.ID
+		pods[e.Pod]++
+		if e.Pod == "ledgers" {
+			require.Equal(t, e.Position, e.ID)
+		}
+	}
+	require.Equal(t, map[string]int{"docs": 2, "ledgers": 2}, pods)
+
+	resumed, err := w.pods.Watch(bg, pod.WatchRequest{Resume: true, After: last})
+	w.must(err)
+	e := next(resumed)
+	require.Equal(t, []any{pod.EventGap, pod.GapVolatile, last}, []any{e.Kind, e.Reason, e.ID})
+
+	alone := pod.WatchRequest{Pods: []string{"docs"}, Resume: true}
+	fresh, err := w.pods.Watch(bg, alone)
+	w.must(err)
+	e = next(fresh)
+	require.Equal(t, pod.EventGap, e.Kind, "what was before the process")
+	e = next(fresh)
+	require.Equal(t, []any{"docs", uint64(1)}, []any{e.Pod, e.Revision})
+	alone.After = e.ID
+	again, err := w.pods.Watch(bg, alone)
+	w.must(err)
+	e = next(again)
+	require.Equal(t, []any{"docs", uint64(2)}, []any{e.Pod, e.Revision})
+	require.JSONEq(t, `{"n":2}`, string(e.State))
+	v, err := docs.At(bg, "d", 1)
+	w.must(err)
+	require.Equal(t, uint64(1), v.Revision)
+	r, err := docs.Retention(bg)
+	w.must(err)
+	require.Equal(t, uint64(10_000), r.Changes)
+	w.close()
 }

@@ -17,6 +17,8 @@ import (
 // the same.
 type change struct {
 	persist.Change
+	replaced *snapshot.Record // the state before, if it is in memory
+
 	once  sync.Once
 	shown Event
 	full  atomic.Pointer[Event] // with the state of an event-sourced entity
@@ -104,6 +106,10 @@ func (c *change) before(ctx context.Context, p *Pods) (*situation, error) {
 		pod, err := p.Pod(c.Key.Pod)
 		if err != nil {
 			return situation{unknown: true}, nil
+		}
+		if r := c.replaced; r != nil {
+			v, _ := pod.view(c.Key.Name, r)
+			return situation{view: &v}, nil
 		}
 		prior, found, err := pod.previous(ctx, &c.Change)
 		if err != nil {

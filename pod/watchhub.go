@@ -13,6 +13,7 @@ import (
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/snapshot"
 )
 
 const (
@@ -41,6 +42,8 @@ type hub struct {
 	pods  *Pods
 	count atomic.Int64 // watches, from before they know where they begin
 
+	matching atomic.Int64 // of these, how many have a Match
+
 	mu        sync.Mutex
 	committer *persist.Committer // nil: the store does not exist yet
 	base      uint64             // the store gives positions above it
@@ -62,13 +65,21 @@ type hub struct {
 	tracked uint64              // the entities of changes behind it tell when they show them
 	shown   map[uint64]struct{} // the positions of those that are shown and not told
 	slow    map[persist.Key]struct{}
-	holding *actor.Waiter // the job waits for an entity to show something
+	priors  map[priorKey]*snapshot.Record // acknowledged states that others have replaced, whose change is not told
+	holding *actor.Waiter                 // the job waits for an entity to show something
 }
 
 func (h *hub) init(p *Pods) {
 	h.pods, h.keeps = p, keptChanges
 	h.whole, h.entities = map[string][]*tail{}, map[persist.Key][]*tail{}
 	h.shown, h.slow = map[uint64]struct{}{}, map[persist.Key]struct{}{}
+	h.priors = map[priorKey]*snapshot.Record{}
+}
+
+// priorKey names a state.
+type priorKey struct {
+	persist.Key
+	life, revision uint64
 }
 
 // attach gives the hub its store, whose positions are above base.
@@ -155,6 +166,7 @@ func (h *hub) look(ctx context.Context) error {
 // join has a tail told of what comes.
 func (h *hub) join(ctx context.Context, t *tail) error {
 	h.count.Add(1)
+	h.matching.Add(t.matching())
 	t.joined.Store(true)
 	position := uint64(0)
 	if h.serves() {
@@ -202,6 +214,7 @@ func (h *hub) leave(t *tail) {
 		return
 	}
 	h.count.Add(-1)
+	h.matching.Add(-t.matching())
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !t.listed {
@@ -214,6 +227,7 @@ func (h *hub) leave(t *tail) {
 		h.ring, h.bytes, h.from = nil, 0, h.through
 		clear(h.shown)
 		clear(h.slow)
+		clear(h.priors)
 		h.release()
 	}
 }
@@ -323,6 +337,7 @@ func (h *hub) skip(to uint64) {
 	h.ring, h.bytes = nil, 0
 	h.through, h.from = to, to
 	clear(h.shown)
+	clear(h.priors)
 }
 
 func byKey(a, b persist.Key) int {
@@ -342,6 +357,9 @@ func (h *hub) tell(c *change) {
 	defer h.mu.Unlock()
 	h.through = c.Position
 	delete(h.shown, c.Position)
+	prior := priorKey{c.Key, c.Life, c.Revision - 1}
+	c.replaced = h.priors[prior]
+	delete(h.priors, prior)
 	if c.Err == nil && (c.Key.Pod == "" || c.Key.Pod[0] == '$') {
 		return
 	}
@@ -422,4 +440,16 @@ func (h *hub) shows(c *persist.Change) {
 		h.shown[c.Position] = struct{}{}
 		h.release()
 	}
+}
+
+// replaces notes the acknowledged state that a change replaces: retention may
+// have dropped it from the journal long ago. It is called on the entity's turn,
+// before shows is.
+func (h *hub) replaces(key persist.Key, before *snapshot.Record) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.priors) >= h.keeps { // of changes that were never told
+		clear(h.priors)
+	}
+	h.priors[priorKey{key, before.Life, before.Revision}] = before
 }

@@ -97,6 +97,10 @@ func (c *client) run(ctx context.Context, target func() uint64) {
 			req.Resume, req.After = true, at
 		}
 		w, err := c.pods.Watch(ctx, req)
+		if errors.Is(err, persist.ErrUnavailable) {
+			c.pause()
+			continue
+		}
 		if err != nil {
 			c.fail("watch behind %d: %v", at, err)
 			return

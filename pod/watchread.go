@@ -31,6 +31,13 @@ type tail struct {
 	behind bool   // there may be something behind it; else the hub says when there is
 }
 
+func (t *tail) matching() int64 {
+	if t.watch.req.Match == nil {
+		return 0
+	}
+	return 1
+}
+
 // behindFrom notes that there is something to read behind a position, and
 // nothing before it that was not noted. The hub's mu is held.
 func (t *tail) behindFrom(position uint64) {
