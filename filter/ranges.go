@@ -18,6 +18,17 @@ func (r Range) Holds(v Value) bool {
 	return (low > 0 || low == 0 && !r.LowOpen) && (high < 0 || high == 0 && !r.HighOpen)
 }
 
+// Prefix returns a beginning that all values of the range have; ok is false if
+// it holds more than the strings with one beginning.
+func (r Range) Prefix() (prefix string, ok bool) {
+	prefix, ok = r.Low.Text()
+	if !ok || r.LowOpen {
+		return "", false
+	}
+	end := startingWith(prefix)[0]
+	return prefix, r.High.Compare(r.Low) == 0 || compareHighs(r, end) == 0
+}
+
 func (r Range) empty() bool {
 	c := r.Low.Compare(r.High)
 	return c > 0 || c == 0 && (r.LowOpen || r.HighOpen)

@@ -189,6 +189,25 @@ func anyRangeExpression(depth int) *rapid.Generator[string] {
 	})
 }
 
+func TestPrefixOfARange(t *testing.T) {
+	name := paths(t, "name")[0]
+	for text, want := range map[string]string{
+		`name.startsWith("tower-")`: "tower-", `name == "x"`: "x", `name.startsWith("a") && name.startsWith("ab")`: "ab", `name.startsWith("")`: "",
+		`name > "a"`: "none", `name >= "a" && name < "c"`: "none", `name.startsWith("ab") && name < "abx"`: "none",
+	} {
+		f, err := filter.Compile(text)
+		require.NoError(t, err)
+		ranges, ok := f.Ranges(name)
+		require.True(t, ok)
+		require.Len(t, ranges, 1)
+		got, ok := ranges[0].Prefix()
+		require.Equal(t, want != "none", ok, text)
+		if ok {
+			require.Equal(t, want, got)
+		}
+	}
+}
+
 func TestRanges(t *testing.T) {
 	p, err := filter.ParsePath("state.v")
 	require.NoError(t, err)
