@@ -132,7 +132,8 @@ type Watch struct {
 	req    WatchRequest
 	tails  [2]*tail // the first is the one that can be resumed
 	waiter *actor.Waiter
-	page   []line // what was read and not shown
+	page   []line // what was read
+	shown  int    // of the page
 	id     atomic.Uint64
 	ended  atomic.Pointer[error]
 }
@@ -141,7 +142,7 @@ type Watch struct {
 type line struct {
 	tail   *tail
 	change *change // nil: a gap
-	gap    Event
+	gap    *Event
 }
 
 // Watch begins a watch. It fails with ErrNoPod, ErrPosition, ErrStopping, and
@@ -180,7 +181,7 @@ func (p *Pods) Watch(ctx context.Context, r WatchRequest) (*Watch, error) {
 		}
 	}
 	if r.Resume && w.tails[1].hub.serves() && w.showsBeside() {
-		w.page = append(w.page, line{tail: w.tails[1], gap: Event{Kind: EventGap, Reason: GapVolatile}})
+		w.page = append(w.page, line{tail: w.tails[1], gap: &Event{Kind: EventGap, Reason: GapVolatile}})
 	}
 	return w, nil
 }
@@ -223,9 +224,10 @@ func (w *Watch) Next(ctx context.Context) (Event, error) {
 		if is || err != nil {
 			return e, err
 		}
-		if len(w.page) > 0 {
+		if w.shown < len(w.page) {
 			continue
 		}
+		w.page, w.shown = w.page[:0], 0
 		more := false
 		for _, t := range w.tails {
 			got, err := t.read(ctx)
@@ -237,40 +239,21 @@ func (w *Watch) Next(ctx context.Context) (Event, error) {
 		if more {
 			continue
 		}
-		if err := w.wait(ctx); err != nil {
+		if err := w.waiter.Wait(ctx); err != nil {
 			return Event{}, err
 		}
 	}
 }
 
-// wait returns when there may be something to read, or it is time to look
-// whether the store has something that it told nobody of.
-func (w *Watch) wait(ctx context.Context) error {
-	look, cancel := w.pods.sys.WithTimeout(ctx, lookAfter)
-	defer cancel()
-	if w.waiter.Wait(look) == nil {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	for _, t := range w.tails {
-		if err := t.hub.look(ctx); err != nil && ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-// show returns the first line of the page as an event, unless Match drops it.
+// show returns the next line of the page as an event, unless Match drops it.
 func (w *Watch) show(ctx context.Context) (e Event, is bool, err error) {
-	if len(w.page) == 0 {
+	if w.shown == len(w.page) {
 		return Event{}, false, nil
 	}
-	l := &w.page[0]
+	l := &w.page[w.shown]
 	at := uint64(0)
 	if l.change == nil {
-		e, is, at = l.gap, true, l.gap.To
+		e, is, at = *l.gap, true, l.gap.To
 	} else {
 		at = l.change.Position
 		e, is, err = w.judge(ctx, l.change)
@@ -284,8 +267,8 @@ func (w *Watch) show(ctx context.Context) (e Event, is bool, err error) {
 	if l.tail.main {
 		w.id.Store(max(w.id.Load(), at))
 	}
-	w.page[0] = line{}
-	w.page = w.page[1:]
+	*l = line{}
+	w.shown++
 	e.ID = w.id.Load()
 	if err != nil {
 		err = fmt.Errorf("watch: the change at position %d: %w", at, err)

@@ -24,9 +24,9 @@ const (
 	// showWithin is how long a durable change waits to be shown until its entity
 	// shows it to reads.
 	showWithin = 100 * time.Millisecond
-	// lookAfter is how long a reader without news waits until it asks the store
-	// whether there are changes that nobody was told of: those of a commit whose
-	// outcome was unknown.
+	// lookAfter is how often the store is asked, while somebody watches, whether
+	// it has changes that nobody was told of: those of a commit whose outcome was
+	// unknown.
 	lookAfter = 5 * time.Second
 	// storePause is the wait before a store that failed is read again.
 	storePause = 100 * time.Millisecond
@@ -55,8 +55,9 @@ type hub struct {
 	bytes     int
 	running   bool
 	ended     error
-	tails     int    // that are listed
-	joined    uint64 // that ever were
+	timer     actor.Timer // of the next look; nil while nobody watches
+	tails     int         // that are listed
+	joined    uint64      // that ever were
 
 	all      []*tail
 	whole    map[string][]*tail      // of whole pods
@@ -150,17 +151,24 @@ func (h *hub) settled(ctx context.Context) (uint64, error) {
 	return position, nil
 }
 
-// look finds out what is durable.
-func (h *hub) look(ctx context.Context) error {
-	if !h.serves() {
-		return nil
+// lookLater has it found out after a while what is durable, again and again
+// while somebody watches. mu is held.
+func (h *hub) lookLater() {
+	if h.tails == 0 || h.ended != nil || h.committer == nil || h.timer != nil {
+		return
 	}
-	position, err := h.settled(ctx)
-	if err != nil {
-		return err
-	}
-	h.committed(position)
-	return nil
+	h.timer = h.pods.sys.After(lookAfter, func() {
+		h.pods.sys.Go(func() {
+			position, err := h.settled(h.pods.work)
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if err == nil {
+				h.rise(position)
+			}
+			h.timer = nil
+			h.lookLater()
+		})
+	})
 }
 
 // join has a tail told of what comes.
@@ -205,6 +213,7 @@ func (h *hub) join(ctx context.Context, t *tail) error {
 	t.behind = t.at < h.through // also when it was told of something meanwhile
 	h.list(t, func(l []*tail) []*tail { return append(l, t) })
 	h.rise(position)
+	h.lookLater()
 	return nil
 }
 
@@ -224,6 +233,9 @@ func (h *hub) leave(t *tail) {
 	h.tails--
 	h.list(t, func(l []*tail) []*tail { return slices.DeleteFunc(l, func(o *tail) bool { return o == t }) })
 	if h.tails == 0 {
+		if h.timer != nil && h.timer.Stop() {
+			h.timer = nil
+		}
 		h.ring, h.bytes, h.from = nil, 0, h.through
 		clear(h.shown)
 		clear(h.slow)

@@ -24,6 +24,8 @@ type booked struct {
 	mu      sync.Mutex
 	changes []persist.Change
 	mark    uint64
+
+	positions map[uint64]bool
 }
 
 func (b *booked) Commit(ctx context.Context, units []persist.Unit) ([]persist.Outcome, error) {
@@ -42,6 +44,10 @@ func (b *booked) Commit(ctx context.Context, units []persist.Unit) ([]persist.Ou
 			c.Position = outcomes[i].Position - uint64(len(u.Changes)-1-j)
 			c.Data = slices.Clone(c.Data)
 			b.changes = append(b.changes, c)
+			if b.positions == nil {
+				b.positions = map[uint64]bool{}
+			}
+			b.positions[c.Position] = true
 		}
 	}
 	return outcomes, nil
@@ -63,7 +69,7 @@ func (b *booked) all() ([]persist.Change, uint64) {
 func (b *booked) has(position uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.ContainsFunc(b.changes, func(c persist.Change) bool { return c.Position == position })
+	return b.positions[position]
 }
 
 // client watches, is cut off at random, and resumes.

@@ -144,7 +144,7 @@ func (t *tail) takeRing() {
 
 // gap tells that what is behind from and not behind to cannot be read.
 func (t *tail) gap(from, to uint64) {
-	t.watch.page = append(t.watch.page, line{tail: t, gap: Event{Kind: EventGap, From: from, To: to, Reason: GapTrimmed}})
+	t.watch.page = append(t.watch.page, line{tail: t, gap: &Event{Kind: EventGap, From: from, To: to, Reason: GapTrimmed}})
 	t.moveTo(to)
 }
 
