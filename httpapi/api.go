@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,6 +41,19 @@ type Config struct {
 	// Store is the kind of store that the pods are kept in, for people to read:
 	// "bolt", "json", "postgres", "memory". Empty if it is none of these.
 	Store string
+	// MaxLine is the most bytes that a line of an import may have. 0 means 8 MiB.
+	MaxLine int64
+	// MaxWatchers is how many streams of events may be open. 0 means 10,000.
+	MaxWatchers int
+	// Heartbeat is the time between two heartbeats of a stream of events. 0 means
+	// 15 s.
+	Heartbeat time.Duration
+	// Tokens are those that let requests in; see SetTokens. nil lets everybody
+	// do everything.
+	Tokens []Token
+	// Ready, if set, says why the server is not ready for some reason of its
+	// own, or nil. It must not block.
+	Ready func() error
 }
 
 // API is the HTTP interface of a pod registry. It is safe for concurrent use.
@@ -48,11 +62,20 @@ type API struct {
 	pods     *pod.Pods
 	cfg      Config
 	log      *slog.Logger
-	futures  *patterns.CompletionService
+	asks     *patterns.CompletionService
 	router   *echo.Echo
 	document []byte        // the OpenAPI document
 	backing  atomic.Bool   // a backup is being written
-	patience time.Duration // with its client
+	patience time.Duration // with clients that receive much
+	tokens   atomic.Pointer[[]digest]
+	metrics  *metrics
+	futures  futures
+	watching watching
+	letters  deadLetters
+	troubles troubles
+
+	ending     context.Context // of streams
+	endStreams context.CancelFunc
 }
 
 var _ http.Handler = (*API)(nil)
@@ -65,20 +88,45 @@ func New(pods *pod.Pods, cfg Config) *API {
 	if cfg.Version == "" {
 		cfg.Version = "0"
 	}
+	if cfg.MaxLine <= 0 {
+		cfg.MaxLine = 8 << 20
+	}
+	if cfg.MaxWaiting <= 0 {
+		cfg.MaxWaiting = 10_000
+	}
+	if cfg.MaxWatchers <= 0 {
+		cfg.MaxWatchers = 10_000
+	}
+	if cfg.Heartbeat <= 0 {
+		cfg.Heartbeat = 15 * time.Second
+	}
 	a := &API{
 		pods: pods, cfg: cfg, log: cfg.Logger, router: echo.New(), patience: backupPatience,
-		futures: patterns.NewCompletionService(pods.System(), patterns.Config{Limit: cfg.MaxWaiting, Timeout: defaultTimeout}),
+		asks: patterns.NewCompletionService(pods.System(), patterns.Config{Limit: cfg.MaxWaiting, Timeout: defaultTimeout}),
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
+	a.ending, a.endStreams = context.WithCancel(context.Background())
+	a.SetTokens(cfg.Tokens)
+	a.futures.now = pods.System().Now
+	a.watching.most = cfg.MaxWatchers
+	a.letters.listen(pods.System())
+	a.troubles.listen(pods.System())
+	a.metrics = newMetrics(a)
 	a.router.HTTPErrorHandler = a.unrouted
 	a.register()
 	return a
 }
 
-// Close ends requests that still wait for an entity, with 503.
-func (a *API) Close() { a.futures.Close() }
+// Close ends requests that still wait for an entity, with 503, and streams.
+func (a *API) Close() {
+	a.endStreams()
+	a.letters.cancel()
+	a.troubles.cancel()
+	a.asks.Close()
+	a.futures.wait.Wait()
+}
 
 // ServeHTTP serves one request. A panic is answered with 500 and logged.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -131,14 +179,15 @@ func (a *API) register() {
 	for _, op := range operations() {
 		described := doc.operation(&op)
 		api.OpenAPI().AddOperation(described)
-		handle := func(ctx huma.Context) {
-			c := humaecho.Unwrap(ctx)
-			a.serve(op.handle, c.Response(), c.Request())
+		handle := func(c echo.Context) {
+			begun := time.Now()
+			a.serve(&op, c.Response(), c.Request())
+			a.metrics.served(&op, c.Response().Status, time.Since(begun))
 		}
-		api.Adapter().Handle(described, handle)
-		if op.method == http.MethodGet {
+		api.Adapter().Handle(described, func(ctx huma.Context) { handle(humaecho.Unwrap(ctx)) })
+		if op.method == http.MethodGet && !op.streams {
 			a.router.HEAD(strings.NewReplacer("{", ":", "}", "").Replace(op.path), func(c echo.Context) error {
-				a.serve(op.handle, c.Response(), c.Request())
+				handle(c)
 				return nil
 			})
 		}

@@ -116,7 +116,7 @@ func TestBackupOfStandingClient(t *testing.T) {
 		return err
 	}}
 	w := newWorldIn(t, mem, b, true)
-	w.api.SetBackupPatience(100 * time.Millisecond)
+	w.api.SetPatience(100 * time.Millisecond)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(w.srv.URL, "http://"))
 	require.NoError(t, err)
 	defer conn.Close()

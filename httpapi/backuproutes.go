@@ -71,7 +71,7 @@ func (w *backupWriter) begin() {
 		name += "." + store
 	}
 	h := w.call.w.Header()
-	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Type", bytesType)
 	h.Set("Content-Disposition", `attachment; filename="`+name+`.backup"`)
 	h.Set("Cache-Control", "no-store")
 	w.call.w.WriteHeader(http.StatusOK)

@@ -16,25 +16,23 @@ import (
 const (
 	jsonType  = "application/json"
 	patchType = "application/merge-patch+json"
+
+	jsonPatchType = "application/json-patch+json"
+	linesType     = "application/x-ndjson"
+	eventsType    = "text/event-stream"
+	bytesType     = "application/octet-stream"
 )
 
 // body reads a request's body, which must be of one of the media types. A
 // request without a body needs no type.
-func (c *call) body(types ...string) ([]byte, error) {
-	header := c.r.Header.Get("Content-Type")
-	unsupported := &failure{
-		code: CodeUnsupportedMedia, detail: fmt.Sprintf("the body is of the type %q; send %s", header, strings.Join(types, " or ")),
-		header: [2]string{"Accept", strings.Join(types, ", ")},
+func (c *call) body(types ...string) ([]byte, error) { return c.bodyUpTo(c.api.cfg.MaxBody, types...) }
+
+// bodyUpTo is body with a limit of its own.
+func (c *call) bodyUpTo(limit int64, types ...string) ([]byte, error) {
+	unsupported := c.unsupported(types)
+	if err := c.bodyOf(types...); err != nil {
+		return nil, err
 	}
-	if header != "" {
-		if t, _, err := mime.ParseMediaType(header); err != nil || !slices.Contains(types, t) {
-			return nil, unsupported
-		}
-	}
-	if e := c.r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return nil, refuse(CodeUnsupportedMedia, "the body must be sent without a Content-Encoding")
-	}
-	limit := c.api.cfg.MaxBody
 	if c.r.ContentLength > limit {
 		return nil, &http.MaxBytesError{Limit: limit}
 	}
@@ -45,10 +43,36 @@ func (c *call) body(types ...string) ([]byte, error) {
 		return nil, large
 	case err != nil:
 		return nil, refuse(CodeMalformed, "the body could not be read to its end")
-	case header == "" && len(data) > 0:
+	case c.r.Header.Get("Content-Type") == "" && len(data) > 0:
 		return nil, unsupported
 	}
 	return data, nil
+}
+
+func (c *call) unsupported(types []string) error {
+	return &failure{
+		code: CodeUnsupportedMedia, detail: fmt.Sprintf("the body is of the type %q; send %s", c.r.Header.Get("Content-Type"), strings.Join(types, " or ")),
+		header: [2]string{"Accept", strings.Join(types, ", ")},
+	}
+}
+
+// bodyOf refuses a body of another media type, and one that is compressed.
+func (c *call) bodyOf(types ...string) error {
+	if header := c.r.Header.Get("Content-Type"); header != "" {
+		if t, _, err := mime.ParseMediaType(header); err != nil || !slices.Contains(types, t) {
+			return c.unsupported(types)
+		}
+	}
+	if e := c.r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return refuse(CodeUnsupportedMedia, "the body must be sent without a Content-Encoding")
+	}
+	return nil
+}
+
+// mediaType is that of the request's body, without its parameters.
+func (c *call) mediaType() string {
+	t, _, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type")) // body has refused what cannot be parsed
+	return t
 }
 
 // decode reads a JSON object into a struct, strictly.

@@ -21,6 +21,7 @@ func contextWith(ctx context.Context, t target) context.Context {
 // call is one request on its way through an operation.
 type call struct {
 	api *API
+	op  *operation
 	w   http.ResponseWriter
 	r   *http.Request
 	target
@@ -48,12 +49,14 @@ func (c *call) theEntity() (*pod.Pod, error) {
 // answer. It gives up when the client has.
 func (c *call) ask(p *pod.Pod, m *entity.Message, timeout time.Duration) (any, error) {
 	ctx := c.r.Context()
-	f, err := c.api.futures.Start(ctx, p.Ref(c.entity), m, timeout)
-	if err != nil {
-		return nil, err
+	f, err := c.api.asks.Start(ctx, p.Ref(c.entity), m, timeout)
+	var v any
+	if err == nil {
+		defer f.Cancel()
+		v, err = f.Wait(ctx)
 	}
-	defer f.Cancel()
-	return f.Wait(ctx)
+	c.api.metrics.asked(err)
+	return v, err
 }
 
 // askAck is ask for messages that are answered with an Ack.
@@ -126,10 +129,17 @@ func encode(v any) ([]byte, error) {
 }
 
 // serve runs an operation and answers with its failure, if it has one.
-func (a *API) serve(handle func(*call) error, w http.ResponseWriter, r *http.Request) {
+func (a *API) serve(op *operation, w http.ResponseWriter, r *http.Request) {
 	t, _ := r.Context().Value(targetKey{}).(target)
-	c := &call{api: a, w: w, r: r, target: t}
-	if err := handle(c); err != nil {
+	c := &call{api: a, op: op, w: w, r: r, target: t}
+	err := a.authorize(op, r)
+	if err == nil {
+		_, err = c.query()
+	}
+	if err == nil {
+		err = op.handle(c)
+	}
+	if err != nil {
 		f := failureOf(err)
 		a.note(r, f)
 		f.write(w)

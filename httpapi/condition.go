@@ -91,3 +91,18 @@ func unmet(c entity.Condition, err error) error {
 
 // quoted is a tag as it stands in the ETag header.
 func quoted(t entity.ETag) string { return `"` + t.String() + `"` }
+
+// condition reads all that the request is conditional on: its headers, and the
+// expression of the query.
+func (c *call) condition() (entity.Condition, error) {
+	cond, err := conditionOf(c.r.Header)
+	if err != nil {
+		return cond, err
+	}
+	q, err := c.query()
+	if err != nil || !q.Has("condition") {
+		return cond, err
+	}
+	cond.Where, err = predicateOf(c.pod, q.Get("condition"))
+	return cond, err
+}

@@ -76,7 +76,8 @@ func listEntities(c *call) error {
 	return c.json(http.StatusOK, list)
 }
 
-// theView reads the entity that the path names. When the request's conditions
+// theView reads the entity that the path names, at the revision or the time that
+// the query does. When the request's conditions
 // say that it is not to be shown, it is answered already, and v is nil.
 func (c *call) theView() (v *pod.View, err error) {
 	p, err := c.theEntity()
@@ -88,7 +89,7 @@ func (c *call) theView() (v *pod.View, err error) {
 		return nil, err
 	}
 	defer cancel()
-	got, err := p.Get(ctx, c.entity)
+	got, err := c.viewOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +120,7 @@ func deleteEntity(c *call) error {
 	if err != nil {
 		return err
 	}
-	cond, err := conditionOf(c.r.Header)
+	cond, err := c.condition()
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func ExampleNew() {
 	ask(http.MethodGet, "/v1/pods/rooms/entities/hall%2F3/state", "")
 	ask(http.MethodGet, "/v1/pods/rooms/entities/cellar", "")
 	// Output:
-	// 201 {"name":"rooms","type":"document","durability":"sync","create":{"by":["merge"]},"messages":[{"name":"merge","kind":"on","creates":true},{"name":"remove","kind":"on","creates":false},{"name":"set","kind":"on","creates":false}]}
+	// 201 {"name":"rooms","type":"document","durability":"sync","create":{"by":["merge"]},"messages":[{"name":"merge","kind":"on","creates":true},{"name":"patch","kind":"on","creates":false},{"name":"remove","kind":"on","creates":false},{"name":"set","kind":"on","creates":false}],"history":{"changes":1000000,"dropped":0,"position":1}}
 	// 200 {"life":2,"revision":1}
 	// 200 {"celsius":21.5}
 	// 404 {"title":"Not Found","status":404,"code":"no_such_entity","detail":"no such entity: rooms/cellar"}

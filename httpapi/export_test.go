@@ -2,6 +2,8 @@ package httpapi
 
 import "time"
 
-// SetBackupPatience is how long a client may take to receive a part of a
-// backup.
-func (a *API) SetBackupPatience(d time.Duration) { a.patience = d }
+// SetPatience is how long a client may take to receive a part of a stream.
+func (a *API) SetPatience(d time.Duration) { a.patience = d }
+
+// Watching is how many streams of events are open.
+func (a *API) Watching() int { return a.watching.count() }

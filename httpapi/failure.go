@@ -5,10 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/actor/patterns"
 	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/filter"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/pod"
 )
@@ -23,6 +25,7 @@ func failureOf(err error) *failure {
 		known    *failure
 		handler  *entity.HandlerError
 		rejected *entity.RejectedError
+		unfit    *entity.SchemaError
 		large    *http.MaxBytesError
 	)
 	switch {
@@ -30,6 +33,10 @@ func failureOf(err error) *failure {
 		return known
 	case errors.As(err, &handler):
 		return &failure{code: CodeHandlerFailed, detail: err.Error(), cause: err}
+	case errors.As(err, &unfit):
+		f := refuse(CodeSchemaViolation, rejection(unfit))
+		f.violations = unfit.Violations
+		return f
 	case errors.As(err, &rejected):
 		return refuse(CodeRejected, rejected.Reason)
 	case errors.As(err, &large):
@@ -46,6 +53,10 @@ func failureOf(err error) *failure {
 	}
 	return &failure{code: CodeInternal, detail: "the server failed; its log says how", cause: err}
 }
+
+// rejection is why a state does not fit, without the word that stands before
+// every rejection.
+func rejection(err *entity.SchemaError) string { return strings.TrimPrefix(err.Error(), "rejected: ") }
 
 // sentinel is an error that has a code. Without a detail its own text is shown,
 // which says nothing about the machine.
@@ -66,6 +77,9 @@ func sentinels() []sentinel {
 		{pod.ErrReadOnly, CodePodReadOnly, ""},
 		{pod.ErrExists, CodePodExists, ""},
 		{pod.ErrNotEmpty, CodePodNotEmpty, ""},
+		{pod.ErrPosition, CodeNoSuchPosition, ""},
+		{pod.ErrNoRevision, CodeNoSuchRevision, ""},
+		{pod.ErrDropped, CodeRevisionDropped, ""},
 		{entity.ErrName, CodeBadName, ""},
 		{entity.ErrQuarantined, CodeQuarantined, ""},
 		{entity.ErrNotFound, CodeNoSuchEntity, ""},
@@ -74,6 +88,8 @@ func sentinels() []sentinel {
 		{entity.ErrMalformed, CodeMalformed, ""},
 		{entity.ErrDefinition, CodeBadDefinition, ""},
 		{entity.ErrStale, CodeConditionFailed, ""},
+		{entity.ErrCondition, CodeConditionFailed, ""},
+		{filter.ErrTooCostly, CodeTooCostly, ""},
 		{entity.ErrReused, CodeMessageIDReused, ""},
 		{entity.ErrBusy, CodeBusy, ""},
 		{actor.ErrMailboxFull, CodeMailboxFull, ""},

@@ -14,7 +14,11 @@ func (c *call) identify(m *entity.Message) error {
 		return nil
 	}
 	if len(ids) > 1 || m.SetID(ids[0]) != nil {
-		return refuse(CodeBadMessageID, messageIDHeader+" is one text of 1 to 200 bytes of UTF-8, made by the client for this one message")
+		return badMessageID()
 	}
 	return nil
+}
+
+func badMessageID() error {
+	return refuse(CodeBadMessageID, messageIDHeader+" is one text of 1 to 200 bytes of UTF-8, made by the client for this one message")
 }

@@ -1,59 +1,64 @@
 package httpapi
 
 import (
-	"net/http"
+	"time"
 
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/pod"
 )
 
-// postMessage gives an entity a message and answers with the entity's answer. A
-// message that creates the entity is answered with 200 like any other: the
-// answer is the handler's, and says what it wants to say.
+// letter is a message on its way to an entity.
+type letter struct {
+	pod     *pod.Pod
+	message *entity.Message
+	timeout time.Duration
+}
+
+// postMessage gives an entity a message and answers with the entity's answer, or
+// with a future of it. A message that creates the entity is answered with 200
+// like any other: the answer is the handler's, and says what it wants to say.
 func postMessage(c *call) error {
-	p, err := c.theEntity()
+	l, err := c.letter()
 	if err != nil {
 		return err
 	}
-	timeout, err := c.timeout()
+	p, err := c.preferences()
 	if err != nil {
 		return err
 	}
-	cond, err := conditionOf(c.r.Header)
+	if p.async {
+		return c.respondAsync(l, p)
+	}
+	v, err := c.ask(l.pod, l.message, l.timeout)
+	return c.answer(outcomeOf(l.message.If, v, err))
+}
+
+// letter reads the message that a request brings. All that can be said of it
+// without the entity has been checked then.
+func (c *call) letter() (l letter, err error) {
+	if l.pod, err = c.theEntity(); err != nil {
+		return l, err
+	}
+	if l.timeout, err = c.timeout(); err != nil {
+		return l, err
+	}
+	cond, err := c.condition()
 	if err != nil {
-		return err
+		return l, err
 	}
 	body, err := c.body(jsonType)
 	if err != nil {
-		return err
+		return l, err
 	}
-	spec := p.Spec()
+	spec := l.pod.Spec()
 	if spec == nil {
-		return readOnly(p)
+		return l, readOnly(l.pod)
 	}
-	m, err := spec.Parse(c.message, body)
-	if err != nil {
-		return err
+	if l.message, err = spec.Parse(c.message, body); err != nil {
+		return l, err
 	}
-	m.If = cond
-	if err := c.identify(m); err != nil {
-		return err
-	}
-	v, err := c.ask(p, m, timeout)
-	if err != nil {
-		return unmet(cond, err)
-	}
-	if ack, ok := v.(entity.Ack); ok {
-		return c.acknowledge(http.StatusOK, ack)
-	}
-	data, err := encode(v)
-	if err != nil {
-		return &failure{
-			code: CodeHandlerFailed, cause: err,
-			detail: "the message was handled, and its reply cannot be written as JSON: " + err.Error(),
-		}
-	}
-	return c.raw(http.StatusOK, data)
+	l.message.If = cond
+	return l, c.identify(l.message)
 }
 
 func readOnly(p *pod.Pod) error {

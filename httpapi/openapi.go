@@ -23,7 +23,14 @@ func (d documenter) operation(op *operation) *huma.Operation {
 	if op.body != nil {
 		o.RequestBody = &huma.RequestBody{Description: op.body.description, Content: make(map[string]*huma.MediaType)}
 		for _, t := range op.body.types {
-			o.RequestBody.Content[t] = &huma.MediaType{Schema: d.schema(op.body.shape)}
+			s := d.schema(op.body.shape)
+			if op.body.needed != nil {
+				d.schemas.SchemaFromRef(s.Ref).Required = op.body.needed
+			}
+			if op.body.text {
+				s = &huma.Schema{Type: huma.TypeString}
+			}
+			o.RequestBody.Content[t] = &huma.MediaType{Schema: s}
 		}
 	}
 	for _, a := range op.answers {
@@ -45,8 +52,15 @@ func (d documenter) answer(a answerDoc) *huma.Response {
 	if a.shape != nil || a.anyJSON {
 		r.Content = map[string]*huma.MediaType{jsonType: {Schema: d.schema(a.shape)}}
 	}
-	if a.bytes {
-		r.Content = map[string]*huma.MediaType{"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}
+	for _, m := range a.media {
+		s := &huma.Schema{Type: huma.TypeString}
+		if m == bytesType {
+			s.Format = "binary"
+		}
+		if r.Content == nil {
+			r.Content = make(map[string]*huma.MediaType)
+		}
+		r.Content[m] = &huma.MediaType{Schema: s}
 	}
 	for _, h := range a.headers {
 		r.Headers[h] = &huma.Header{Description: headerTexts()[h], Schema: &huma.Schema{Type: huma.TypeString}}
@@ -56,7 +70,13 @@ func (d documenter) answer(a answerDoc) *huma.Response {
 
 // errors adds the operation's codes, one answer for each status.
 func (d documenter) errors(op *operation, into map[string]*huma.Response) {
-	codes := append([]Code{CodeForbiddenHost, CodeForbiddenOrigin, CodeInternal}, op.codes...)
+	codes := append([]Code{CodeBadQuery, CodeForbiddenHost, CodeForbiddenOrigin, CodeInternal}, op.codes...)
+	if !op.open {
+		codes = append(codes, CodeUnauthorized)
+	}
+	if op.writes() {
+		codes = append(codes, CodeReadOnlyToken)
+	}
 	for _, s := range codesByStatus() {
 		var here []string
 		var retry bool
@@ -94,24 +114,30 @@ func (d documenter) problem(codes []string) *huma.Schema {
 
 func (d documenter) parameters(op *operation) []*huma.Param {
 	var out []*huma.Param
-	for _, name := range []string{"pod", "name", "type"} {
+	for _, name := range []string{"pod", "name", "type", "pointer", "id"} {
 		if strings.Contains(op.path, "{"+name+"}") {
-			out = append(out, parameter("path", name))
+			out = append(out, op.parameter("path", name))
 		}
 	}
 	for _, name := range op.query {
-		out = append(out, parameter("query", name))
+		out = append(out, op.parameter("query", name))
 	}
 	if op.conditional {
-		out = append(out, parameter("header", "If-Match"), parameter("header", "If-None-Match"))
+		out = append(out, op.parameter("header", "If-Match"), op.parameter("header", "If-None-Match"))
 	}
 	if op.identified {
-		out = append(out, parameter("header", messageIDHeader))
+		out = append(out, op.parameter("header", messageIDHeader))
+	}
+	if slices.Contains(op.query, "timeout") && !slices.Contains(op.headers, preferHeader) {
+		out = append(out, op.parameter("header", preferHeader))
+	}
+	for _, name := range op.headers {
+		out = append(out, op.parameter("header", name))
 	}
 	return out
 }
 
-func parameter(in, name string) *huma.Param {
+func (op *operation) parameter(in, name string) *huma.Param {
 	p := &huma.Param{Name: name, In: in, Required: in == "path", Schema: &huma.Schema{Type: huma.TypeString}}
 	switch name {
 	case "pod":
@@ -120,6 +146,48 @@ func parameter(in, name string) *huma.Param {
 		p.Description = "The entity's name, percent-encoded as one segment: valid UTF-8 of 1 to 256 bytes, not . or .., without U+0000."
 	case "type":
 		p.Description = "The message's name."
+	case "pointer":
+		p.Description = "A JSON pointer (RFC 6901) without its first slash, percent-encoded: members of objects and indexes of arrays, separated by slashes, as many as it takes. " +
+			"It is decoded exactly once; a slash that belongs to a member's name is ~1 or %2F, a tilde ~0."
+	case "id":
+		p.Description = "The id of a future, as it was given."
+	case "condition":
+		p.Description = "An expression in CEL over the entity (pod, name, life, revision, changed, state), such as state.celsius < 30.0: only if it holds, in the turn that the request is handled in. An entity that does not exist meets none."
+	case "wait":
+		p.Description = "How long to wait for the end, such as 500ms or 5s: at most 60s."
+	case preferHeader:
+		p.Description = "wait=N waits no longer than N seconds. For messages also respond-async: 202 at once, or with wait=N after so many seconds."
+	case "pods":
+		p.Description = "The pods that are meant, by their names with commas between; all if it is left out."
+	case "path":
+		p.Description = "Of actors: the path of the one to begin with; the root if it is left out. Of buckets: the place of a number in the state, such as state.celsius."
+	case "from", "to":
+		p.Description = map[string]string{"from": "The first", "to": "The last"}[name] + " revision that is wanted."
+		p.Schema = counted()
+		if strings.HasSuffix(op.path, "/buckets") {
+			p.Description = map[string]string{"from": "When the first bucket begins.", "to": "When the last bucket ends; now if it is left out."}[name]
+			p.Schema, p.Required = &huma.Schema{Type: huma.TypeString, Format: "date-time"}, name == "from"
+		}
+	case "width":
+		p.Description = "How much time a bucket has, such as 10m; 1h if it is left out."
+	case "life":
+		p.Description, p.Schema = "The life that is wanted; the present one if it is left out.", counted()
+	case "earlier":
+		p.Description, p.Schema = "All lives, one after the other.", &huma.Schema{Type: huma.TypeBoolean, Default: false}
+	case "revision":
+		p.Description, p.Schema = "As it was at this revision of the present life.", counted()
+	case "at":
+		p.Description, p.Schema = "As it was at this time.", &huma.Schema{Type: huma.TypeString, Format: "date-time"}
+	case "filter":
+		p.Description = "An expression in CEL over the entity (pod, name, life, revision, changed, state), such as state.celsius > 21.0 && name.startsWith(\"tower-\"): only what matches. A missing key is no match."
+	case "after":
+		p.Description = "The id of an event: the stream goes on behind it. 0 begins with the oldest change that is kept."
+		p.Schema = &huma.Schema{Type: huma.TypeInteger, Minimum: number(0)}
+	case "depth":
+		p.Description = "How deep below it actors are listed."
+		p.Schema = &huma.Schema{Type: huma.TypeInteger, Minimum: number(1), Maximum: number(maxDepth), Default: defaultDepth}
+	case lastEventHeader:
+		p.Description = "The id of the last event that the client has; the stream goes on behind it."
 	case "limit":
 		p.Description = "The most items that the page has."
 		p.Schema = &huma.Schema{Type: huma.TypeInteger, Minimum: number(1), Maximum: number(maxLimit), Default: defaultLimit}
@@ -145,6 +213,9 @@ func parameter(in, name string) *huma.Param {
 
 func number(n float64) *float64 { return &n }
 
+// counted is the schema of what is counted from 1.
+func counted() *huma.Schema { return &huma.Schema{Type: huma.TypeInteger, Minimum: number(1)} }
+
 func headerTexts() map[string]string {
 	return map[string]string{
 		"ETag":        `The entity's revision: "<life>-<revision>".`,
@@ -152,5 +223,6 @@ func headerTexts() map[string]string {
 		"Retry-After": "Seconds after which the request may succeed.",
 
 		"Content-Disposition": "A name for the file.",
+		appliedHeader:         "The preferences that were honoured.",
 	}
 }

@@ -16,6 +16,9 @@ type PodDescription struct {
 	ReadOnly bool `json:"readOnly,omitempty"`
 	// Messages are those that the pod's entities handle, by name.
 	Messages []MessageDescription `json:"messages"`
+	// History is what is kept of the changes of the pod's entities. Lists leave
+	// it out.
+	History *HistoryDescription `json:"history,omitempty"`
 }
 
 // MessageDescription describes one message of a pod's entities.
@@ -68,7 +71,7 @@ func getPod(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, describe(p))
+	return c.json(http.StatusOK, c.withHistory(describe(p), p))
 }
 
 func putPod(c *call) error {
@@ -98,7 +101,7 @@ func putPod(c *call) error {
 		status = http.StatusCreated
 		c.w.Header().Set("Location", podPath(c.pod))
 	}
-	return c.json(status, describe(p))
+	return c.json(status, c.withHistory(describe(p), p))
 }
 
 func deletePod(c *call) error {

@@ -19,7 +19,7 @@ func TestPods(t *testing.T) {
 	made := w.put("/v1/pods/docs", `{"type":"document","durability":"async:50ms","create":{"by":["set"],"names":"r[0-9]+"}}`).is(201)
 	require.Equal(t, "/v1/pods/docs", made.header.Get("Location"))
 	require.JSONEq(t, `{"name":"docs","type":"document","durability":"async:50ms","create":{"by":["set"],"names":"r[0-9]+"},
-		"messages":[{"name":"merge","kind":"on","creates":false},{"name":"remove","kind":"on","creates":false},{"name":"set","kind":"on","creates":true}]}`, made.body)
+		"messages":[{"name":"merge","kind":"on","creates":false},{"name":"patch","kind":"on","creates":false},{"name":"remove","kind":"on","creates":false},{"name":"set","kind":"on","creates":true}],"history":{"changes":1000000,"dropped":0,"position":2}}`, made.body)
 	require.Equal(t, made.body, w.get("/v1/pods/docs").is(200).body)
 	require.Equal(t, made.body, w.put("/v1/pods/docs", `{"type":"document","durability":"async:50ms","create":{"by":["set"],"names":"r[0-9]+"}}`).is(200).body)
 
@@ -148,9 +148,13 @@ func TestDocument(t *testing.T) {
 	w := newWorld(t)
 	a := w.get("/openapi.json").is(200)
 	require.Equal(t, "application/json", a.header.Get("Content-Type"))
-	require.True(t, strings.HasPrefix(w.doc.OpenAPI, "3.1."))
+	require.True(t, strings.HasPrefix(w.contract.OpenAPI, "3.1."))
 	want := map[string][]string{
-		"/healthz": {"get"}, "/openapi.json": {"get"}, "/v1/store/backup": {"post"}, "/v1/pods": {"get"},
+		"/healthz": {"get"}, "/readyz": {"get"}, "/metrics": {"get"}, "/openapi.json": {"get"}, "/v1/limits": {"get"}, "/v1/actors": {"get"}, "/v1/deadletters": {"get"},
+		"/v1/store/backup": {"post"}, "/v1/export": {"get"}, "/v1/import": {"post"}, "/v1/batch": {"post"}, "/v1/futures/{id}": {"delete", "get"},
+		"/v1/watch": {"get"}, "/v1/pods/{pod}/watch": {"get"}, "/v1/pods/{pod}/entities/{name}/watch": {"get"}, "/v1/pods": {"get"},
+		"/v1/pods/{pod}/entities/{name}/state/{pointer}": {"delete", "get", "patch", "put"},
+		"/v1/pods/{pod}/entities/{name}/history":         {"get"}, "/v1/pods/{pod}/entities/{name}/history/buckets": {"get"},
 		"/v1/quarantine": {"get"}, "/v1/quarantine/{pod}/{name}": {"delete", "get"}, "/v1/quarantine/{pod}/{name}/retry": {"post"},
 		"/v1/pods/{pod}": {"delete", "get", "put"}, "/v1/pods/{pod}/entities": {"get"},
 		"/v1/pods/{pod}/entities/{name}": {"delete", "get"}, "/v1/pods/{pod}/entities/{name}/state": {"get", "patch", "put"},
@@ -159,7 +163,7 @@ func TestDocument(t *testing.T) {
 	bodiless := []string{"backup", "retry-quarantined", "rebuild-entity"}
 	got := map[string][]string{}
 	seen := map[string]bool{}
-	for path, methods := range w.doc.Paths {
+	for path, methods := range w.contract.Paths {
 		for _, method := range []string{"delete", "get", "patch", "post", "put"} {
 			op, ok := methods[method]
 			if !ok {
@@ -169,13 +173,14 @@ func TestDocument(t *testing.T) {
 			require.NotEmpty(t, op.OperationID)
 			writes := (method == "put" || method == "post" || method == "patch") && !slices.Contains(bodiless, op.OperationID)
 			require.Equal(t, writes, op.RequestBody != nil, op.OperationID)
-			require.Equal(t, writes && op.OperationID != "put-pod", op.has("header", "Idempotency-Key"), op.OperationID)
+			identified := writes && !slices.Contains([]string{"put-pod", "import", "batch"}, op.OperationID) || op.OperationID == "delete-value"
+			require.Equal(t, identified, op.has("header", "Idempotency-Key"), op.OperationID)
 			for _, r := range op.Responses {
 				for _, code := range r.codes() {
 					seen[code] = true
 				}
 			}
-			for _, name := range []string{"pod", "name", "type"} {
+			for _, name := range []string{"pod", "name", "type", "pointer", "id"} {
 				require.Equal(t, strings.Contains(path, "{"+name+"}"), op.has("path", name))
 			}
 		}

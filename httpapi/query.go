@@ -3,7 +3,9 @@ package httpapi
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,24 +19,55 @@ const (
 	maxLimit       = 1000
 )
 
-// query reads a request's query strictly: what cannot be parsed is refused.
+// query reads a request's query strictly: what cannot be parsed is refused, and
+// so is a parameter that the operation does not know or that stands twice. One
+// that is passed over could be a condition that somebody relies on.
 func (c *call) query() (url.Values, error) {
+	if c.r.URL.RawQuery == "" {
+		return nil, nil
+	}
 	q, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil {
 		return nil, refuse(CodeBadQuery, "the query is not percent-encoded correctly: "+err.Error())
 	}
+	for name, values := range q {
+		switch {
+		case !slices.Contains(c.op.query, name):
+			return nil, refuse(CodeBadQuery, fmt.Sprintf("there is no parameter %q here; /openapi.json lists what there is", name))
+		case len(values) > 1:
+			return nil, refuse(CodeBadQuery, fmt.Sprintf("the parameter %q stands twice", name))
+		}
+	}
 	return q, nil
 }
 
-// timeout reads how long the request may wait for its answer.
+// timeout reads how long the request may wait for its answer: the smaller of
+// what the query and what Prefer say.
 func (c *call) timeout() (time.Duration, error) {
-	q, err := c.query()
-	if err != nil || !q.Has("timeout") {
-		return defaultTimeout, err
+	d, err := c.duration("timeout", defaultTimeout, maxTimeout)
+	if err != nil {
+		return 0, err
 	}
-	d, err := time.ParseDuration(q.Get("timeout"))
-	if err != nil || d <= 0 || d > maxTimeout {
-		return 0, refuse(CodeBadQuery, "timeout is a duration such as 500ms or 5s, above 0 and at most 60s")
+	p, err := c.preferences()
+	if err != nil || !p.waits || p.async {
+		return d, err
+	}
+	if p.wait <= 0 {
+		return 0, refuse(CodeBadPreference, "without respond-async, wait is at least one second")
+	}
+	c.w.Header().Add(appliedHeader, p.applied())
+	return min(d, p.wait), nil
+}
+
+// duration reads a span of time that is more than nothing.
+func (c *call) duration(name string, otherwise, most time.Duration) (time.Duration, error) {
+	q, err := c.query()
+	if err != nil || !q.Has(name) {
+		return otherwise, err
+	}
+	d, err := time.ParseDuration(q.Get(name))
+	if err != nil || d <= 0 || d > most {
+		return 0, refuse(CodeBadQuery, fmt.Sprintf("%s is a duration such as 500ms or 5s, above 0 and at most %v", name, most))
 	}
 	return d, nil
 }
@@ -47,6 +80,19 @@ func (c *call) bounded() (context.Context, context.CancelFunc, error) {
 	}
 	ctx, cancel := c.api.pods.System().WithTimeout(c.r.Context(), d)
 	return ctx, cancel, nil
+}
+
+// count reads a whole number that is more than nothing.
+func (c *call) count(name string, otherwise, most int) (int, error) {
+	q, err := c.query()
+	if err != nil || !q.Has(name) {
+		return otherwise, err
+	}
+	n, err := strconv.Atoi(q.Get(name))
+	if err != nil || n < 1 || n > most {
+		return 0, refuse(CodeBadQuery, fmt.Sprintf("%s is a number from 1 to %d", name, most))
+	}
+	return n, nil
 }
 
 // flag reads a boolean that is false unless set.

@@ -1,6 +1,12 @@
 package httpapi
 
-import "net/http"
+import (
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
 
 // Health says whether the server serves, and on what.
 type Health struct {
@@ -14,6 +20,35 @@ type Health struct {
 	Quarantined int `json:"quarantined"`
 }
 
+// Readiness says that the server takes everything that it can take.
+type Readiness struct {
+	Status string `json:"status"`
+	Pods   int    `json:"pods"`
+	// ReadOnly are the pods whose types this program does not have.
+	ReadOnly []string `json:"readOnly,omitempty"`
+}
+
+// Limits are the bounds that requests meet.
+type Limits struct {
+	MaxBody        int64   `json:"maxBody" doc:"bytes of a body"`
+	MaxLine        int64   `json:"maxLine" doc:"bytes of a line of an import"`
+	MaxBatch       int     `json:"maxBatch" doc:"messages of a batch"`
+	MaxBatchBody   int64   `json:"maxBatchBody" doc:"bytes of a batch"`
+	DefaultTimeout float64 `json:"defaultTimeout" doc:"seconds"`
+	MaxTimeout     float64 `json:"maxTimeout" doc:"seconds"`
+	DefaultLimit   int     `json:"defaultLimit" doc:"items of a page"`
+	MaxLimit       int     `json:"maxLimit" doc:"items of a page"`
+	MaxName        int     `json:"maxName" doc:"bytes of an entity's name"`
+	MaxPodName     int     `json:"maxPodName" doc:"bytes of a pod's name"`
+	MaxMessageID   int     `json:"maxMessageID" doc:"bytes of an Idempotency-Key"`
+	MaxWaiting     int     `json:"maxWaiting" doc:"requests that wait for entities"`
+	MaxWatchers    int     `json:"maxWatchers" doc:"streams of events"`
+	MaxFutures     int     `json:"maxFutures" doc:"futures that are kept"`
+	FutureLife     float64 `json:"futureLife" doc:"seconds that a future is kept after its end"`
+	Heartbeat      float64 `json:"heartbeat" doc:"seconds between the heartbeats of a stream"`
+	DeadLetters    int     `json:"deadLetters" doc:"dead letters that are kept"`
+}
+
 // getHealth answers 503 while the store takes no writes.
 func getHealth(c *call) error {
 	pods := c.api.pods
@@ -23,6 +58,55 @@ func getHealth(c *call) error {
 	return c.json(http.StatusOK, Health{
 		Status: "ok", Store: c.api.cfg.Store, Pods: len(pods.All()), Active: pods.Active(), Quarantined: len(pods.Quarantined()),
 	})
+}
+
+// getReadiness answers 503 while something is missing.
+func getReadiness(c *call) error {
+	pods := c.api.pods
+	if err := pods.Committer().Down(); err != nil {
+		return refuse(CodeStoreUnavailable, "the store failed and is being reopened")
+	}
+	if c.api.ending.Err() != nil {
+		return refuse(CodeStopping, "the server is being stopped")
+	}
+	if ready := c.api.cfg.Ready; ready != nil {
+		if err := ready(); err != nil {
+			return refuse(CodeNotReady, err.Error())
+		}
+	}
+	r := Readiness{Status: "ready"}
+	for _, p := range pods.All() {
+		r.Pods++
+		if p.Spec() == nil {
+			r.ReadOnly = append(r.ReadOnly, p.Name())
+		}
+	}
+	return c.json(http.StatusOK, r)
+}
+
+func getLimits(c *call) error {
+	cfg := c.api.cfg
+	return c.json(http.StatusOK, Limits{
+		MaxBody: cfg.MaxBody, MaxLine: cfg.MaxLine, MaxBatch: maxBatch, MaxBatchBody: maxBatchBody * cfg.MaxBody,
+		DefaultTimeout: defaultTimeout.Seconds(), MaxTimeout: maxTimeout.Seconds(), DefaultLimit: defaultLimit, MaxLimit: maxLimit,
+		MaxName: 256, MaxPodName: 64, MaxMessageID: 200,
+		MaxWaiting: cfg.MaxWaiting, MaxWatchers: cfg.MaxWatchers, MaxFutures: maxFutures, FutureLife: futureLife.Seconds(),
+		Heartbeat: cfg.Heartbeat.Seconds(), DeadLetters: keptLetters,
+	})
+}
+
+func getMetrics(c *call) error {
+	c.w.Header().Set("Cache-Control", "no-store")
+	promhttp.HandlerFor(c.api.metrics.registry, promhttp.HandlerOpts{DisableCompression: true, Timeout: 30 * time.Second}).ServeHTTP(c.w, c.r)
+	return nil
+}
+
+// typeName names a Go type for people.
+func typeName(v any) string {
+	if v == nil {
+		return "nil"
+	}
+	return reflect.TypeOf(v).String()
 }
 
 func getOpenAPI(c *call) error {

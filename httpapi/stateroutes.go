@@ -43,7 +43,7 @@ func (c *call) readWrite(types ...string) (w write, err error) {
 		}
 	}
 	w.spec = w.pod.Spec()
-	if w.cond, err = conditionOf(c.r.Header); err != nil {
+	if w.cond, err = c.condition(); err != nil {
 		return w, err
 	}
 	if w.timeout, err = c.timeout(); err != nil {
@@ -51,6 +51,35 @@ func (c *call) readWrite(types ...string) (w write, err error) {
 	}
 	w.body, err = c.body(types...)
 	return w, err
+}
+
+// send gives the entity the message that the request comes to, and returns its
+// acknowledgement.
+func (c *call) send(w write, m *entity.Message) (entity.Ack, error) {
+	m.If = w.cond
+	if err := c.identify(m); err != nil {
+		return entity.Ack{}, err
+	}
+	ack, err := c.askAck(w.pod, m, w.timeout)
+	if err != nil {
+		return ack, unmet(w.cond, err)
+	}
+	return ack, nil
+}
+
+// sendAnswered is send that answers with the acknowledgement: with 201 when the
+// entity was created.
+func (c *call) sendAnswered(w write, m *entity.Message) error {
+	ack, err := c.send(w, m)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if ack.Created {
+		status = http.StatusCreated
+		c.w.Header().Set("Location", entityPath(c.pod, c.entity))
+	}
+	return c.acknowledge(status, ack)
 }
 
 func putState(c *call) error {
@@ -62,38 +91,24 @@ func putState(c *call) error {
 	if err != nil {
 		return err
 	}
-	m.If = w.cond
-	if err := c.identify(m); err != nil {
-		return err
-	}
-	ack, err := c.askAck(w.pod, m, w.timeout)
-	if err != nil {
-		return unmet(w.cond, err)
-	}
-	status := http.StatusOK
-	if ack.Created {
-		status = http.StatusCreated
-		c.w.Header().Set("Location", entityPath(c.pod, c.entity))
-	}
-	return c.acknowledge(status, ack)
+	return c.sendAnswered(w, m)
 }
 
+// patchState applies the patch that the body's media type says: a JSON patch, or
+// else a merge patch.
 func patchState(c *call) error {
-	w, err := c.readWrite(patchType, jsonType)
+	w, err := c.readWrite(patchType, jsonPatchType, jsonType)
 	if err != nil {
 		return err
 	}
-	m, err := w.spec.Parse("merge", w.body)
+	message := "merge"
+	if c.mediaType() == jsonPatchType {
+		message = "patch"
+	}
+	m, err := w.spec.Parse(message, w.body)
 	if err != nil {
 		return err
 	}
-	m.If, m.NoCreate = w.cond, true
-	if err := c.identify(m); err != nil {
-		return err
-	}
-	ack, err := c.askAck(w.pod, m, w.timeout)
-	if err != nil {
-		return unmet(w.cond, err)
-	}
-	return c.acknowledge(http.StatusOK, ack)
+	m.NoCreate = true
+	return c.sendAnswered(w, m)
 }

@@ -139,7 +139,7 @@ func TestNothingThere(t *testing.T) {
 	w.post(room+"/messages/remove", `{"pointer":"/a"}`).is(404, "no_such_entity")
 	w.post(room+"/messages/nope", `{}`).is(404, "no_such_message")
 	w.post(room+"/messages/", `{}`).is(404, "no_such_message")
-	for _, target := range []string{"/", "/v1", "/v1/", "/v1/pods/docs/", "/v1/pods/docs/nope", room + "/", room + "/nope", room + "/state/", room + "/state/a/b", "/V1/pods", "/v1/quarantine/", "/v1//pods", "/v1/./pods", "/openapi.yaml", "/docs", "/schemas/Ack.json", "/favicon.ico", "/v1/pods/docs/entities/a/b"} {
+	for _, target := range []string{"/", "/v1", "/v1/", "/v1/pods/docs/", "/v1/pods/docs/nope", room + "/", room + "/nope", "/V1/pods", "/v1/quarantine/", "/v1//pods", "/v1/./pods", "/openapi.yaml", "/docs", "/schemas/Ack.json", "/favicon.ico", "/v1/pods/docs/entities/a/b"} {
 		w.get(target).is(404, "not_found")
 	}
 }
@@ -179,13 +179,13 @@ func TestBodies(t *testing.T) {
 	w.post(room+"/messages/merge", fits+" ").is(413, "body_too_large")
 	w.patch(room+"/state", fits+" ").is(413, "body_too_large")
 
-	for _, typ := range []string{"text/plain", "application/x-www-form-urlencoded", "application/json-patch+json", "application/jsonx", "nonsense/", ";"} {
+	for _, typ := range []string{"text/plain", "application/x-www-form-urlencoded", "application/jsonx", "nonsense/", ";"} {
 		w.patch(room+"/state", `{}`, "Content-Type", typ).is(415, "unsupported_media_type")
 		w.put(room+"/state", `{}`, "Content-Type", typ).is(415, "unsupported_media_type")
 		w.post(room+"/messages/merge", `{}`, "Content-Type", typ).is(415, "unsupported_media_type")
 		w.put("/v1/pods/docs", `{}`, "Content-Type", typ).is(415, "unsupported_media_type")
 	}
-	require.Equal(t, "application/merge-patch+json, application/json",
+	require.Equal(t, "application/merge-patch+json, application/json-patch+json, application/json",
 		w.patch(room+"/state", `{}`, "Content-Type", "text/plain").header.Get("Accept"))
 	w.put(room+"/state", `{}`, "Content-Type", "application/merge-patch+json").is(415, "unsupported_media_type")
 	w.put(room+"/state", `{}`, "Content-Type", "").is(415, "unsupported_media_type") // none at all

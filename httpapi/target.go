@@ -12,6 +12,8 @@ import (
 // once and not checked.
 type target struct {
 	pod, entity, message string
+	pointer              string // the JSON pointer of the path's tokens behind state/
+	future               string
 }
 
 // placeholder stands for a name in the path that is routed, so that no name can
@@ -45,7 +47,14 @@ func resolve(u *url.URL) (path string, t target, err error) {
 		if take(3, "quarantine", &t.pod) {
 			take(4, placeholder, &t.entity)
 		}
+	case parts[2] == "futures":
+		take(3, "futures", &t.future)
 	case take(3, "pods", &t.pod) && take(5, "entities", &t.entity):
+		if len(parts) > 7 && parts[6] == "state" && err == nil {
+			t.pointer, err = pointerOf(parts[7:])
+			parts = append(parts[:7], placeholder)
+			break
+		}
 		take(7, "messages", &t.message)
 	}
 	return strings.Join(parts, "/"), t, err

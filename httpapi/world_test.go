@@ -11,13 +11,11 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/entity"
@@ -26,8 +24,6 @@ import (
 	"github.com/twinsrv/twinsrv/persist/persisttest"
 	"github.com/twinsrv/twinsrv/pod"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // gauge is the typed entity of these tests.
 type gauge struct {
@@ -86,16 +82,16 @@ func gauges(release <-chan struct{}) entity.Type[gauge] {
 
 // world is an API over pods on a store in memory, served on a real port.
 type world struct {
-	t       testing.TB
-	mem     *persisttest.Memory
-	store   *persisttest.FaultStore
-	sys     *actor.System
-	pods    *pod.Pods
-	api     *httpapi.API
-	srv     *httptest.Server
-	release chan struct{}
-	doc     document
-	last    string // what was asked last, for messages
+	t        testing.TB
+	mem      *persisttest.Memory
+	store    *persisttest.FaultStore
+	sys      *actor.System
+	pods     *pod.Pods
+	api      *httpapi.API
+	srv      *httptest.Server
+	release  chan struct{}
+	contract *contract
+	last     string // what was asked last, for messages
 }
 
 type option func(*httpapi.Config, *pod.Config)
@@ -134,7 +130,7 @@ func newWorldIn(t testing.TB, mem *persisttest.Memory, in persist.PersistenceSer
 	w.api = httpapi.New(w.pods, cfg)
 	w.srv = httptest.NewServer(w.api)
 	t.Cleanup(w.close)
-	require.NoError(t, json.Unmarshal([]byte(w.get("/openapi.json").body), &w.doc))
+	w.contract = contractOf(t, w.get("/openapi.json").body)
 	return w
 }
 
@@ -182,6 +178,10 @@ func (w *world) do(method, target, body string, headers ...string) answer {
 func (w *world) send(method, target string, body io.Reader, headers ...string) answer {
 	w.t.Helper()
 	w.last = method + " " + target
+	var sent bytes.Buffer
+	if body != nil {
+		body = io.TeeReader(body, &sent)
+	}
 	req, err := http.NewRequest(method, w.srv.URL, body)
 	require.NoError(w.t, err)
 	path, query, _ := strings.Cut(target, "?")
@@ -202,33 +202,8 @@ func (w *world) send(method, target string, body io.Reader, headers ...string) a
 	data, err := io.ReadAll(resp.Body)
 	require.NoError(w.t, err)
 	a := answer{w: w, status: resp.StatusCode, header: resp.Header, body: string(data)}
-	w.check(method, path, &a)
+	w.contract.check(w, req, sent.Bytes(), path, &a)
 	return a
-}
-
-// check holds every answer of these tests against what holds for all: errors
-// are problems with a code that goes with their status, and the OpenAPI
-// document names them for the operation.
-func (w *world) check(method, path string, a *answer) {
-	w.t.Helper()
-	if a.status < 400 || method == http.MethodHead {
-		return
-	}
-	require.Equal(w.t, "application/problem+json", a.header.Get("Content-Type"), "%s: %d %s", w.last, a.status, a.body)
-	var p httpapi.Problem
-	d := json.NewDecoder(bytes.NewReader([]byte(a.body)))
-	d.DisallowUnknownFields()
-	require.NoError(w.t, d.Decode(&p), a.body)
-	require.Equal(w.t, a.status, p.Status)
-	require.Contains(w.t, httpapi.Codes(), p.Code)
-	require.Equal(w.t, p.Code.Status(), a.status, a.body)
-	require.NotEmpty(w.t, p.Detail)
-	a.code = string(p.Code)
-	if op, ok := w.doc.operation(method, path); ok {
-		require.Contains(w.t, op.Responses[strconv.Itoa(a.status)].codes(), a.code, "%s: the document does not name %s (%s)", w.last, a.code, a.body)
-	} else if w.doc.Paths != nil {
-		require.Contains(w.t, []string{"not_found", "method_not_allowed", "bad_name", "forbidden_host", "forbidden_origin"}, a.code)
-	}
 }
 
 func (w *world) get(target string, headers ...string) answer {
@@ -277,58 +252,4 @@ func (a answer) etag() string { return a.header.Get("ETag") }
 func (w *world) docs() {
 	w.t.Helper()
 	w.put("/v1/pods/docs", `{"type":"document"}`).is(201)
-}
-
-// document is the part of an OpenAPI document that these tests look at.
-type document struct {
-	OpenAPI string                               `json:"openapi"`
-	Paths   map[string]map[string]operationInDoc `json:"paths"`
-}
-
-type operationInDoc struct {
-	OperationID string                `json:"operationId"`
-	Responses   map[string]responseIn `json:"responses"`
-	Parameters  []struct {
-		Name, In string
-	} `json:"parameters"`
-	RequestBody *struct {
-		Content map[string]any `json:"content"`
-	} `json:"requestBody"`
-}
-
-type responseIn struct {
-	Headers map[string]any `json:"headers"`
-	Content map[string]struct {
-		Schema struct {
-			Ref   string `json:"$ref"`
-			AllOf []struct {
-				Properties map[string]struct {
-					Enum []string `json:"enum"`
-				} `json:"properties"`
-			} `json:"allOf"`
-		} `json:"schema"`
-	} `json:"content"`
-}
-
-func (r responseIn) codes() []string {
-	var out []string
-	for _, s := range r.Content["application/problem+json"].Schema.AllOf {
-		out = append(out, s.Properties["code"].Enum...)
-	}
-	return out
-}
-
-func (d document) operation(method, path string) (operationInDoc, bool) {
-	parts := strings.Split(path, "/")
-	for template, methods := range d.Paths {
-		want := strings.Split(template, "/")
-		same := len(want) == len(parts)
-		for i := 0; same && i < len(want); i++ {
-			same = want[i] == parts[i] || strings.HasPrefix(want[i], "{")
-		}
-		if op, ok := methods[strings.ToLower(method)]; same && ok {
-			return op, true
-		}
-	}
-	return operationInDoc{}, false
 }

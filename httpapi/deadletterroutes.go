@@ -1,0 +1,216 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/entity"
+)
+
+// keptLetters is how many dead letters can be asked for.
+const keptLetters = 1000
+
+// DeadLetter is a message that reached nobody.
+type DeadLetter struct {
+	// Number counts the dead letters of the server's run, from 1.
+	Number uint64    `json:"number"`
+	At     time.Time `json:"at"`
+	// To is the path of an actor, or pod/name for an entity.
+	To string `json:"to"`
+	// Message is the message's name, or its Go type.
+	Message string `json:"message"`
+	// Asked says that somebody waited for an answer.
+	Asked  bool   `json:"asked,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// DeadLetterList are the last dead letters, oldest first.
+type DeadLetterList struct {
+	Items []DeadLetter `json:"items"`
+	// Count is how many there have been since the server started.
+	Count uint64 `json:"count"`
+}
+
+// deadLetters keeps the last dead letters of a system. It is safe for concurrent
+// use.
+type deadLetters struct {
+	cancel func()
+
+	mu    sync.Mutex
+	last  []DeadLetter // a ring, once it is full
+	count uint64
+	more  chan struct{} // closed at the next one
+}
+
+func (d *deadLetters) listen(sys *actor.System) {
+	d.more = make(chan struct{})
+	d.cancel = sys.DeadLetters().Subscribe(func(z actor.ZombieMsg) { d.add(letterOf(z)) })
+}
+
+// letterOf says of a dead letter what people may see: not what is in it.
+func letterOf(z actor.ZombieMsg) DeadLetter {
+	l := DeadLetter{At: z.At.UTC(), To: strings.ToValidUTF8(z.To, "\uFFFD"), Asked: z.Message.Reply != nil, Message: typeName(z.Message.Payload)}
+	if m, ok := z.Message.Payload.(*entity.Message); ok {
+		l.Message = m.Name()
+	}
+	if z.Reason != nil {
+		l.Reason = z.Reason.Error()
+	}
+	return l
+}
+
+func (d *deadLetters) add(l DeadLetter) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.count++
+	l.Number = d.count
+	if len(d.last) < keptLetters {
+		d.last = append(d.last, l)
+	} else {
+		d.last[(d.count-1)%keptLetters] = l
+	}
+	close(d.more)
+	d.more = make(chan struct{})
+}
+
+// after returns the letters behind a number that are kept, at most so many of the
+// last ones, how many there have been, and what tells of the next.
+func (d *deadLetters) after(number uint64, most int) (letters []DeadLetter, count uint64, more <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	first := d.count - uint64(len(d.last))
+	for n := max(number, first, d.count-min(d.count, uint64(most))); n < d.count; n++ {
+		letters = append(letters, d.last[n%keptLetters])
+	}
+	return letters, d.count, d.more
+}
+
+// getDeadLetters answers with the last dead letters, or with a stream of them for
+// who accepts events alone.
+func getDeadLetters(c *call) error {
+	o, err := c.page()
+	if err != nil {
+		return err
+	}
+	if !c.accepts(eventsType) {
+		letters, count, _ := c.api.letters.after(0, o.Limit)
+		if letters == nil {
+			letters = []DeadLetter{}
+		}
+		return c.json(http.StatusOK, DeadLetterList{Items: letters, Count: count})
+	}
+	_, seen, _ := c.api.letters.after(0, 0)
+	if id := c.r.Header.Get(lastEventHeader); id != "" {
+		if seen, err = strconv.ParseUint(id, 10, 64); err != nil {
+			return badLastEvent()
+		}
+	}
+	return c.streamDeadLetters(seen)
+}
+
+// streamDeadLetters sends the dead letters behind a number, until the client goes
+// or the server ends. What was dropped in between is told as a gap.
+func (c *call) streamDeadLetters(seen uint64) error {
+	leave, err := c.api.watching.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	s := c.eventStream()
+	beats := s.beats()
+	defer beats.Stop()
+	for {
+		letters, count, more := c.api.letters.after(seen, keptLetters)
+		if seen > count { // of another run of the server
+			seen = 0
+			continue
+		}
+		for _, l := range letters {
+			if l.Number > seen+1 {
+				data, _ := encode(gapData{From: seen + 1, To: l.Number - 1}) // numbers always have JSON
+				s.add("gap", strconv.FormatUint(l.Number-1, 10), data)
+			}
+			data, err := encode(l)
+			if err != nil {
+				return nil //nolint:nilerr // the answer has begun
+			}
+			s.add("deadletter", strconv.FormatUint(l.Number, 10), data)
+			seen = l.Number
+		}
+		if s.pending() > 0 && s.flush() != nil {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-beats.C:
+			if s.heartbeat() != nil {
+				return nil
+			}
+		case <-c.r.Context().Done():
+			return nil
+		case <-c.api.ending.Done():
+			return nil
+		}
+	}
+}
+
+// gapData is the data of a gap event: positions (of dead letters, numbers) that
+// are not told of, both included.
+type gapData struct {
+	From uint64 `json:"from"`
+	To   uint64 `json:"to"`
+}
+
+// accepts reports whether the request's Accept names a media type.
+func (c *call) accepts(media string) bool {
+	for _, header := range c.r.Header.Values("Accept") {
+		for one := range strings.SplitSeq(header, ",") {
+			one, _, _ = strings.Cut(one, ";")
+			if strings.EqualFold(strings.TrimSpace(one), media) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// watching counts those who watch, up to a bound.
+type watching struct {
+	most int
+	mu   sync.Mutex
+	now  int
+}
+
+func (w *watching) enter() (leave func(), err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.now >= w.most {
+		return nil, refuse(CodeTooManyWatchers, "as many are watching as may: "+strconv.Itoa(w.most))
+	}
+	w.now++
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.now--
+	}, nil
+}
+
+func (w *watching) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+const lastEventHeader = "Last-Event-ID"
+
+func badLastEvent() error {
+	return refuse(CodeBadQuery, lastEventHeader+" is not the id of an event")
+}
+
+// EndStreams ends the answers that would go on for ever: events, and waits for
+// futures. Those that come later end at once.
+func (a *API) EndStreams() { a.endStreams() }

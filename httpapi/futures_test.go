@@ -1,0 +1,147 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/twinsrv/twinsrv/httpapi"
+	"github.com/twinsrv/twinsrv/pod"
+)
+
+const (
+	prefer  = "Prefer"
+	gaugeG  = "/v1/pods/gauges/entities/g"
+	addG    = gaugeG + "/messages/add"
+	stallG  = gaugeG + "/messages/stall"
+	applied = "Preference-Applied"
+)
+
+type futureState struct {
+	ID, Status, Pod, Name, Message, ETag string
+	Created                              time.Time
+	Expires                              *time.Time
+	Result                               any
+	Problem                              *httpapi.Problem
+}
+
+// future asks for a future, waiting for its end.
+func (w *world) future(a answer) (s futureState) {
+	w.t.Helper()
+	a.is(202)
+	require.Contains(w.t, a.header.Values(applied), "respond-async")
+	location := a.header.Get("Location")
+	a.into(&s)
+	require.Equal(w.t, "/v1/futures/"+s.ID, location)
+	s = futureState{}
+	w.get(location + "?wait=10s").is(200).into(&s)
+	return s
+}
+
+func TestRespondAsync(t *testing.T) {
+	w := newWorld(t)
+	done := w.future(w.post(addG, `{"n":3}`, prefer, "respond-async"))
+	require.Equal(t, "done", done.Status)
+	require.Equal(t, []string{"gauges", "g", "add"}, []string{done.Pod, done.Name, done.Message})
+	require.Equal(t, w.get(gaugeG).etag(), done.ETag)
+	require.NotNil(t, done.Result)
+	require.WithinDuration(t, time.Now().Add(15*time.Minute), *done.Expires, time.Minute)
+	reply := w.future(w.post(gaugeG+"/messages/take", `{"n":1}`, prefer, "foo, respond-async;x=1"))
+	require.Equal(t, map[string]any{"left": 2.0, "text": "<a&b>", "half": 0.5}, reply.Result)
+
+	refused := w.future(w.post(gaugeG+"/messages/refuse", ``, prefer, "respond-async"))
+	require.Equal(t, "failed", refused.Status)
+	require.Equal(t, httpapi.CodeRejected, refused.Problem.Code)
+	require.Equal(t, httpapi.CodeHandlerFailed, w.future(w.post(gaugeG+"/messages/boom", ``, prefer, "respond-async")).Problem.Code)
+	require.Equal(t, httpapi.CodeConditionFailed, w.future(w.post(addG+"?condition=state.total==99", `{"n":3}`, prefer, "respond-async")).Problem.Code)
+	require.Equal(t, httpapi.CodeStaleRevision, w.future(w.post(addG, `{"n":3}`, prefer, "respond-async", "If-Match", `"1-1"`)).Problem.Code)
+	require.Equal(t, httpapi.CodeNoSuchEntity, w.future(w.post("/v1/pods/gauges/entities/none/messages/take", ``, prefer, "respond-async")).Problem.Code)
+
+	late := w.future(w.post(stallG+"?timeout=20ms", ``, prefer, "respond-async"))
+	require.Equal(t, "expired", late.Status)
+	require.Equal(t, httpapi.CodeOutcomeUnknown, late.Problem.Code)
+
+	w.get("/v1/futures/none").is(404, "no_such_future")
+	w.delete("/v1/futures/none").is(404, "no_such_future")
+	w.get("/v1/futures/"+done.ID+"?wait=0").is(400, "bad_query")
+	w.get("/v1/futures/"+done.ID+"?wait=2m").is(400, "bad_query")
+	w.get("/v1/futures/"+done.ID, prefer, "wait=x").is(400, "bad_preference")
+	w.delete("/v1/futures/" + done.ID).is(204)
+	w.get("/v1/futures/"+done.ID).is(404, "no_such_future")
+}
+
+// What can be refused without the entity is never a future.
+func TestNothingWrongIsAccepted(t *testing.T) {
+	w := newWorld(t)
+	w.docs()
+	async := func(target, body string, headers ...string) answer {
+		return w.post(target, body, append([]string{prefer, "respond-async"}, headers...)...)
+	}
+	async(addG, `{`).is(400, "malformed")
+	async(addG, `{"n":"x"}`).is(400, "malformed")
+	async(addG, `{"m":1}`).is(422, "unknown_field")
+	async(gaugeG+"/messages/none", ``).is(404, "no_such_message")
+	async("/v1/pods/none/entities/g/messages/add", ``).is(404, "no_such_pod")
+	async("/v1/pods/gauges/entities/%00/messages/add", ``).is(400, "bad_name")
+	async(addG, `{}`, "If-Match", "x").is(400, "bad_condition")
+	async(addG+"?condition=((", `{}`).is(400, "bad_filter")
+	async(addG+"?timeout=x", `{}`).is(400, "bad_query")
+	async(addG, `{}`, idHeader, strings.Repeat("x", 201)).is(400, "bad_message_id")
+	async(addG, `{}`, "Content-Type", "text/plain").is(415, "unsupported_media_type")
+	async(addG, `{}`, prefer, "wait=-1").is(400, "bad_preference")
+	w.get(gaugeG).is(404, "no_such_entity")
+}
+
+func TestFuturesOfRepeats(t *testing.T) {
+	w := newWorld(t)
+	first := w.future(w.post(addG, `{"n":3}`, prefer, "respond-async", idHeader, "1"))
+	again := w.future(w.post(addG, `{"n":3}`, prefer, "respond-async", idHeader, "1"))
+	require.NotEqual(t, first.ID, again.ID)
+	require.Equal(t, first.Result, again.Result)
+	require.Equal(t, first.ETag, again.ETag)
+	require.Equal(t, httpapi.CodeMessageIDReused, w.future(w.post(addG, `{"n":4}`, prefer, "respond-async", idHeader, "1")).Problem.Code)
+	require.Equal(t, `{"by":null,"total":3}`, sorted(w.get(gaugeG+"/state").body))
+}
+
+func TestPreferWait(t *testing.T) {
+	w := newWorld(t)
+	require.Equal(t, "wait=5", w.post(addG, `{"n":3}`, prefer, "wait=5").is(200).header.Get(applied))
+	w.post(stallG+"?timeout=30ms", ``, prefer, "wait=60").is(504, "outcome_unknown") // the smaller one holds
+	begun := time.Now()
+	w.post(addG+"?timeout=60s", `{}`, prefer, "wait=1").is(504, "outcome_unknown")
+	require.Less(t, time.Since(begun), 10*time.Second)
+	w.post(addG, `{}`, prefer, "wait=0").is(400, "bad_preference")
+	w.get(gaugeG, prefer, "wait=x").is(400, "bad_preference")
+
+	// Together they wait so long before they give a future.
+	a := w.post(addG, `{}`, prefer, "respond-async, wait=1").is(202)
+	require.Equal(t, []string{"wait=1", "respond-async"}, a.header.Values(applied))
+	var pending futureState
+	w.get(a.header.Get("Location")).is(200).into(&pending)
+	require.Equal(t, "pending", pending.Status)
+	require.Nil(t, pending.Expires)
+	w.get(a.header.Get("Location"), prefer, "wait=1").is(200).into(&pending)
+	require.Equal(t, "pending", pending.Status)
+
+	cancelled := w.post(addG, `{}`, prefer, "respond-async").is(202).header.Get("Location")
+	w.delete(cancelled).is(204)
+	w.get(cancelled).is(200).into(&pending)
+	require.Equal(t, "cancelled", pending.Status)
+	require.Equal(t, httpapi.CodeOutcomeUnknown, pending.Problem.Code)
+	w.stopStalling()
+	require.Equal(t, "done", w.future(a).Status)
+	at := w.post(addG, `{"n":1}`, prefer, "respond-async, wait=10").is(200)
+	require.Equal(t, "wait=10", at.header.Get(applied))
+	require.NotEmpty(t, at.etag())
+}
+
+func TestFuturesAreBounded(t *testing.T) {
+	w := newWorld(t, func(c *httpapi.Config, _ *pod.Config) { c.MaxWaiting = 3 })
+	for i := range 3 {
+		w.post(fmt.Sprintf("/v1/pods/gauges/entities/g%d/messages/stall", i), ``, prefer, "respond-async").is(202)
+	}
+	w.post("/v1/pods/gauges/entities/g9/messages/stall", ``, prefer, "respond-async").is(503, "overloaded")
+}

@@ -1,0 +1,46 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/twinsrv/twinsrv/entity"
+)
+
+// outcome is an entity's answer to a message in the form in which it is sent: at
+// once, later from a future, or as an item of a batch.
+type outcome struct {
+	etag   string // quoted; empty if the answer is the handler's own
+	body   json.RawMessage
+	failed *failure // in place of all else
+}
+
+// outcomeOf makes an entity's answer to a message with a condition one that can
+// be sent.
+func outcomeOf(cond entity.Condition, v any, err error) outcome {
+	if err != nil {
+		return outcome{failed: failureOf(unmet(cond, err))}
+	}
+	var o outcome
+	if ack, ok := v.(entity.Ack); ok {
+		o.etag = quoted(entity.ETag{Life: ack.Life, Revision: ack.Revision})
+	}
+	if o.body, err = encode(v); err != nil {
+		return outcome{failed: &failure{
+			code: CodeHandlerFailed, cause: err,
+			detail: "the message was handled, and its reply cannot be written as JSON: " + err.Error(),
+		}}
+	}
+	return o
+}
+
+// answer sends the outcome as the request's own answer.
+func (c *call) answer(o outcome) error {
+	if o.failed != nil {
+		return o.failed
+	}
+	if o.etag != "" {
+		c.w.Header().Set("ETag", o.etag)
+	}
+	return c.raw(http.StatusOK, o.body)
+}

@@ -1,0 +1,56 @@
+package httpapi
+
+import (
+	"net/http"
+	"reflect"
+)
+
+func serviceOperations() []operation {
+	return []operation{
+		{
+			method: http.MethodGet, path: "/healthz", id: "health", summary: "Whether the server serves", handle: getHealth, open: true,
+			answers: []answerDoc{{status: http.StatusOK, description: "It does.", shape: reflect.TypeFor[Health]()}},
+			codes:   []Code{CodeStoreUnavailable},
+		},
+		{
+			method: http.MethodGet, path: "/readyz", id: "ready", summary: "Whether the server takes everything", handle: getReadiness, open: true,
+			description: "It is ready when its pods are open, the store takes writes and what is checked at the start has been checked.",
+			answers:     []answerDoc{{status: http.StatusOK, description: "It is.", shape: reflect.TypeFor[Readiness]()}},
+			codes:       []Code{CodeStoreUnavailable, CodeNotReady, CodeStopping},
+		},
+		{
+			method: http.MethodGet, path: "/metrics", id: "metrics", summary: "Figures for Prometheus", handle: getMetrics,
+			answers: []answerDoc{{status: http.StatusOK, description: "The figures.", media: []string{"text/plain"}}},
+		},
+		{
+			method: http.MethodGet, path: "/v1/limits", id: "limits", summary: "The bounds that requests meet", handle: getLimits,
+			answers: []answerDoc{{status: http.StatusOK, description: "The bounds.", shape: reflect.TypeFor[Limits]()}},
+		},
+		{
+			method: http.MethodGet, path: "/v1/actors", id: "list-actors", summary: "The tree of actors", handle: listActors,
+			description: "Lists actors, parents before their children and those by name, as deep as depth says. The actors of entities are the children of their pod's, such as those of /user/pods/rooms.",
+			query:       []string{"path", "depth", "limit", "cursor"},
+			answers:     []answerDoc{{status: http.StatusOK, description: "A page.", shape: reflect.TypeFor[ActorList]()}},
+			codes:       []Code{CodeNotFound},
+		},
+		{
+			method: http.MethodGet, path: "/v1/deadletters", id: "list-deadletters", summary: "Messages that reached nobody", handle: getDeadLetters,
+			description: "The last ones, oldest first; or, for who accepts text/event-stream alone, all that come from now on, as events of the type deadletter whose id is their number. " +
+				"Last-Event-ID goes on behind that one; what is not kept any more is an event of the type gap.",
+			query: []string{"limit"}, headers: []string{lastEventHeader}, streams: true,
+			answers: []answerDoc{{status: http.StatusOK, description: "The last ones, or the stream.", shape: reflect.TypeFor[DeadLetterList](), media: []string{eventsType}}},
+			codes:   []Code{CodeTooManyWatchers},
+		},
+		{
+			method: http.MethodGet, path: "/openapi.json", id: "openapi", summary: "This document", handle: getOpenAPI,
+			answers: []answerDoc{{status: http.StatusOK, description: "OpenAPI 3.1.", anyJSON: true}},
+		},
+		{
+			method: http.MethodPost, path: "/v1/store/backup", id: "backup", summary: "A backup of the whole store", handle: postBackup,
+			description: "Streams everything that was acknowledged before the request, as of one moment, while the server works on. " +
+				"What comes is of the store's kind; `twinsrv store restore` makes a store of it. A backup is whole if the answer ends regularly.",
+			answers: []answerDoc{{status: http.StatusOK, description: "The backup.", media: []string{bytesType}, headers: []string{"Content-Disposition"}}},
+			codes:   []Code{CodeNoBackup, CodeBusy, CodeStoreUnavailable},
+		},
+	}
+}
