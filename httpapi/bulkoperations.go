@@ -13,7 +13,7 @@ func bulkOperations() []operation {
 			description: "Streams, by pod and name, a line for each pod and for each entity, as it is acknowledged when it is read. Each line has a cursor, behind which an export goes on. " +
 				"The last line has the member end; an export without it is not whole.",
 			query:   []string{"pods", "cursor"},
-			answers: []answerDoc{{status: http.StatusOK, description: "The lines, each a Line.", media: []string{linesType}}},
+			answers: []answerDoc{{status: http.StatusOK, description: "The lines, each a Line.", media: []string{linesType}, line: reflect.TypeFor[Line]()}},
 			codes:   []Code{CodeBadName, CodeNoSuchPod},
 		},
 		{
@@ -21,8 +21,8 @@ func bulkOperations() []operation {
 			description: "Takes lines as an export gives them: declares the pods that are missing, and creates or replaces the documents, with lives and revisions of their own. " +
 				"Entities of other types change only by messages, and their lines fail. A line that fails stops no other. The result of each line is sent in the order of the lines while the body is still being read. " +
 				"The same lines can be sent again. The last line has the member end; an import without it did not come to its end.",
-			body:    &bodyDoc{types: []string{linesType}, text: true, description: "Lines, each a Line of which pod, name and state are needed."},
-			answers: []answerDoc{{status: http.StatusOK, description: "The results, each an ImportedLine.", media: []string{linesType}}},
+			body:    &bodyDoc{types: []string{linesType}, line: reflect.TypeFor[Line](), description: "Lines, each a Line of which pod, name and state are needed."},
+			answers: []answerDoc{{status: http.StatusOK, description: "The results, each an ImportedLine.", media: []string{linesType}, line: reflect.TypeFor[ImportedLine]()}},
 			codes:   []Code{CodeUnsupportedMedia},
 		},
 		{

@@ -224,7 +224,7 @@ func (c *contract) check(w *world, req *http.Request, sent []byte, path string, 
 	resp := &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(strings.NewReader(a.body)), Request: like}
 	ok, failures := c.validator.ValidateHttpResponse(like, resp)
 	require.True(w.t, ok, "%s: the answer is not as the document says: %s\n%d %s", w.last, said(failures), a.status, a.body)
-	if a.status < 300 {
+	if a.status < 300 && !(m.operation == "batch" && strings.Contains(a.body, `"problem"`)) { // its messages fail one by one
 		ok, failures = c.validator.ValidateHttpRequest(like)
 		require.True(w.t, ok, "%s: the request was answered well, and the document does not allow it: %s", w.last, said(failures))
 	}

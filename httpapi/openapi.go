@@ -27,10 +27,10 @@ func (d documenter) operation(op *operation) *huma.Operation {
 			if op.body.needed != nil {
 				d.schemas.SchemaFromRef(s.Ref).Required = op.body.needed
 			}
-			if op.body.text {
-				s = &huma.Schema{Type: huma.TypeString}
-			}
 			o.RequestBody.Content[t] = &huma.MediaType{Schema: s}
+			if op.body.line != nil {
+				o.RequestBody.Content[t] = d.medium(t, op.body.line)
+			}
 		}
 	}
 	for _, a := range op.answers {
@@ -53,19 +53,27 @@ func (d documenter) answer(a answerDoc) *huma.Response {
 		r.Content = map[string]*huma.MediaType{jsonType: {Schema: d.schema(a.shape)}}
 	}
 	for _, m := range a.media {
-		s := &huma.Schema{Type: huma.TypeString}
-		if m == bytesType {
-			s.Format = "binary"
-		}
 		if r.Content == nil {
 			r.Content = make(map[string]*huma.MediaType)
 		}
-		r.Content[m] = &huma.MediaType{Schema: s}
+		r.Content[m] = d.medium(m, a.line)
 	}
 	for _, h := range a.headers {
 		r.Headers[h] = &huma.Header{Description: headerTexts()[h], Schema: &huma.Schema{Type: huma.TypeString}}
 	}
 	return r
+}
+
+// medium describes a body that is no JSON. One of lines has no schema, which
+// would be of the whole; that of a line stands beside.
+func (d documenter) medium(name string, line reflect.Type) *huma.MediaType {
+	switch {
+	case line != nil:
+		return &huma.MediaType{Extensions: map[string]any{"x-line-schema": d.schema(line)}}
+	case name == bytesType:
+		return &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}
+	}
+	return &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 }
 
 // errors adds the operation's codes, one answer for each status.

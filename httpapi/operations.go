@@ -28,8 +28,8 @@ type operation struct {
 type bodyDoc struct {
 	types       []string
 	shape       reflect.Type
-	text        bool     // lines, each of them JSON
-	needed      []string // members that must be there, if not those that an answer of the shape has
+	line        reflect.Type // of a body of lines, each of them JSON
+	needed      []string     // members that must be there, if not those that an answer of the shape has
 	description string
 }
 
@@ -41,6 +41,7 @@ type answerDoc struct {
 	shape       reflect.Type
 	anyJSON     bool
 	media       []string
+	line        reflect.Type // of a body of lines, each of them JSON
 	headers     []string
 }
 
