@@ -267,3 +267,22 @@ func TestWatchOfVolatilePods(t *testing.T) {
 	require.Equal(t, uint64(10_000), r.Changes)
 	w.close()
 }
+
+// TestWatchOfABurst: what becomes durable at once is told in several pages.
+func TestWatchOfABurst(t *testing.T) {
+	w := newWorld(t, 1, persisttest.NewMemory(), ledgers(nil), pod.Config{})
+	defer w.close()
+	watch, err := w.pods.Watch(bg, pod.WatchRequest{})
+	w.must(err)
+	defer watch.Close()
+	for i := range 300 {
+		w.send(fmt.Sprint(i), set{i})
+	}
+	last := uint64(0)
+	for range 300 {
+		e, err := watch.Next(bg)
+		w.must(err)
+		require.Greater(t, e.Position, last)
+		last = e.Position
+	}
+}

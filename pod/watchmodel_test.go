@@ -203,7 +203,7 @@ func (c *client) check(t testing.TB) {
 		seen = seen[1:]
 		require.Equal(t, kind, e.Kind, "at position %d", ch.Position)
 		require.True(t, unsure || !e.Unsure)
-		require.Equal(t, ch.Key, persist.Key{Pod: e.Pod, Name: e.Name})
+		require.Equal(t, persist.Key{Pod: e.Pod, Name: e.Name}, ch.Key)
 		require.Equal(t, []any{ch.Life, ch.Revision, ch.Type}, []any{e.Life, e.Revision, e.Type})
 		require.True(t, ch.Time.Equal(e.Time))
 		if !ch.Event && kind != pod.EventDeleted {
