@@ -61,9 +61,13 @@ type Config struct {
 	// Listen is the TCP address to serve on. Port 0 picks a free one. Empty
 	// means DefaultListen.
 	Listen string
-	// Insecure allows addresses other than loopback, and any Host header.
-	// There is no authentication: whoever reaches the address may do
-	// everything.
+	// TokenFile names a file of tokens, of which requests must bring one: lines
+	// of "read" or "write" and the token. Others than its owner and group must
+	// have no access to it. Addresses other than loopback are allowed with it,
+	// and any Host header.
+	TokenFile string
+	// Insecure allows addresses other than loopback, and any Host header, without
+	// tokens: whoever reaches the address may do everything.
 	Insecure bool
 	// Definitions are the typed pods to serve beside those of the store.
 	Definitions []entity.Definition
@@ -132,14 +136,14 @@ func (c Config) checkListen() error {
 	if err != nil {
 		return fmt.Errorf("%w: %q is not host:port: %w", ErrListen, c.Listen, err)
 	}
-	if c.Insecure || host == "localhost" {
+	if c.Insecure || c.TokenFile != "" || host == "localhost" {
 		return nil
 	}
 	if ip, err := netip.ParseAddr(host); err == nil && ip.Unmap().IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is not a loopback address, and there is no authentication: whoever reaches it may do everything; "+
-		"listen on 127.0.0.1, or allow it with --insecure", ErrListen, c.Listen)
+	return fmt.Errorf("%w: %s is not a loopback address, and without tokens whoever reaches it may do everything; "+
+		"listen on 127.0.0.1, give tokens with --token-file, or allow it with --insecure", ErrListen, c.Listen)
 }
 
 // hosts are what requests may name as their host beside loopback.

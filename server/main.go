@@ -42,7 +42,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 func exitCode(err error) int {
 	var usage usageError
-	if errors.As(err, &usage) || errors.Is(err, ErrStore) || errors.Is(err, ErrListen) {
+	if errors.As(err, &usage) || errors.Is(err, ErrStore) || errors.Is(err, ErrListen) || errors.Is(err, ErrTokens) {
 		return exitUsage
 	}
 	return exitFailed

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ const remoteTimeout = 75 * time.Second
 type remote struct {
 	base   string // without a slash at its end
 	shown  string // without a password
+	token  string // of TWINSRV_TOKEN
 	client *http.Client
 }
 
@@ -35,7 +37,7 @@ func connect(server string) (*remote, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, usagef("--server wants the URL of a server, such as %s", defaultServer)
 	}
-	return &remote{base: strings.TrimRight(server, "/"), shown: u.Redacted(), client: &http.Client{}}, nil
+	return &remote{base: strings.TrimRight(server, "/"), shown: u.Redacted(), token: os.Getenv("TWINSRV_TOKEN"), client: &http.Client{}}, nil
 }
 
 // close lets go of connections.
@@ -69,6 +71,9 @@ func (r *remote) open(ctx context.Context, method, path string) (io.ReadCloser, 
 	req, err := http.NewRequestWithContext(ctx, method, r.base+path, nil)
 	if err != nil {
 		return nil, usagef("--server wants the URL of a server, such as %s", defaultServer)
+	}
+	if r.token != "" {
+		req.Header.Set("Authorization", "Bearer "+r.token)
 	}
 	resp, err := r.client.Do(req)
 	if err != nil {
@@ -114,6 +119,8 @@ func (e *problemError) Error() string {
 	switch e.Code {
 	case httpapi.CodeStoreUnavailable, httpapi.CodeOverloaded, httpapi.CodeBusy, httpapi.CodeMailboxFull, httpapi.CodeStopping:
 		text += "; try again in a moment"
+	case httpapi.CodeUnauthorized, httpapi.CodeReadOnlyToken:
+		text += "; give a token that may write in the environment variable TWINSRV_TOKEN"
 	case httpapi.CodeForbiddenHost:
 		text += "; use an address that the server is told by --listen"
 	}

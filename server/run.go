@@ -21,6 +21,11 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.checkListen(); err != nil {
 		return err
 	}
+	if cfg.TokenFile != "" { // before anything is made or opened, as well
+		if _, err := readTokens(cfg.TokenFile); err != nil {
+			return err
+		}
+	}
 	// A taken address is found before anything is made or opened.
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {
@@ -44,6 +49,8 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
+	web.RegisterOnShutdown(s.api.EndStreams)
+	defer s.reloadOnHangup(ctx)()
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(l) }()
 	s.cfg.Logger.Info("serving", "address", l.Addr().String(), "store", s.Store(), "pods", len(s.pods.All()))
@@ -73,10 +80,14 @@ func (s *Server) damaged(ctx context.Context) <-chan error {
 	if v, ok := store.(interface {
 		Verified(ctx context.Context) error
 	}); ok {
+		s.checking.Store(true)
 		go func() {
-			if err := v.Verified(ctx); errors.Is(err, bolt.ErrDamaged) {
+			err := v.Verified(ctx)
+			if errors.Is(err, bolt.ErrDamaged) {
 				found <- fmt.Errorf("the store is out of service: %w", err)
+				return
 			}
+			s.checking.Store(false)
 		}()
 	}
 	return found

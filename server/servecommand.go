@@ -14,7 +14,8 @@ import (
 type serveCommand struct {
 	storeFlags
 	Listen      string        `default:"${listen}" env:"TWINSRV_LISTEN" placeholder:"ADDR" help:"Address to serve on; port 0 picks a free one (${default})."`
-	Insecure    bool          `help:"Allow addresses other than loopback and any Host header. There is no authentication: whoever reaches the address may do everything."`
+	TokenFile   string        `env:"TWINSRV_TOKEN_FILE" placeholder:"FILE" help:"Let in only who brings a token of this file, whose lines are read TOKEN or write TOKEN. Needed for addresses other than loopback. SIGHUP has it read again."`
+	Insecure    bool          `help:"Allow addresses other than loopback and any Host header without tokens: whoever reaches the address may do everything."`
 	CommitLog   bool          `env:"TWINSRV_COMMIT_LOG" default:"true" negatable:"" help:"Put a commit log in front of a store in bolt, so that it takes many more changes a second (on)."`
 	KeepChanges uint64        `env:"TWINSRV_KEEP_CHANGES" default:"1000000" placeholder:"N" help:"How many changes the history keeps (${default})."`
 	KeepFor     time.Duration `env:"TWINSRV_KEEP_FOR" placeholder:"DURATION" help:"Drop changes from the history that are older, such as 720h; without it age drops none."`
@@ -30,6 +31,7 @@ func (serveCommand) Help() string {
 		"twinsrv serve --store json:./twins",
 		"twinsrv serve --store 'postgres://twins:secret@db.example/twins?sslmode=verify-full'",
 		"twinsrv serve --no-commit-log                   # one file alone, and slower",
+		"twinsrv serve --listen 0.0.0.0:8080 --token-file /etc/twinsrv/tokens",
 		"twinsrv serve --keep-for 720h --keep-changes 5000000",
 	)
 }
@@ -51,7 +53,7 @@ func (c *serveCommand) Run(ctx context.Context, given flags, definitions []entit
 		return err
 	}
 	return Run(ctx, Config{
-		Store: c.Store, Data: c.Data, Listen: c.Listen, Insecure: c.Insecure, Definitions: definitions,
+		Store: c.Store, Data: c.Data, Listen: c.Listen, Insecure: c.Insecure, TokenFile: c.TokenFile, Definitions: definitions,
 		NoCommitLog: !c.CommitLog,
 		KeepChanges: c.KeepChanges, KeepFor: c.KeepFor, IdleAfter: c.IdleAfter, MaxActive: c.MaxActive,
 		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)),

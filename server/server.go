@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/httpapi"
@@ -23,8 +24,9 @@ type Server struct {
 	pods  *pod.Pods
 	api   *httpapi.API
 
-	closing sync.Once
-	closed  error
+	checking atomic.Bool // the store's file is being checked, or was found damaged
+	closing  sync.Once
+	closed   error
 }
 
 // Open opens the store, starts the pods of cfg.Definitions and those that were
@@ -74,9 +76,24 @@ func (s *Server) start(ctx context.Context) error {
 	if unknown != nil {
 		s.cfg.Logger.Warn("pods are served read-only: this program does not have their types", "pods", unknown)
 	}
+	var tokens []httpapi.Token
+	if s.cfg.TokenFile != "" {
+		if tokens, err = readTokens(s.cfg.TokenFile); err != nil {
+			return err
+		}
+	}
 	s.api = httpapi.New(s.pods, httpapi.Config{
-		Logger: s.cfg.Logger, Hosts: s.cfg.hosts(), AnyHost: s.cfg.Insecure, Version: s.cfg.Version, Store: s.where.kind,
+		Logger: s.cfg.Logger, Hosts: s.cfg.hosts(), AnyHost: s.cfg.Insecure || tokens != nil, Tokens: tokens, Ready: s.ready,
+		Version: s.cfg.Version, Store: s.where.kind,
 	})
+	return nil
+}
+
+// ready says what is missing beside what the API knows of.
+func (s *Server) ready() error {
+	if s.checking.Load() {
+		return errors.New("the store's file is still being checked for damage")
+	}
 	return nil
 }
 
