@@ -134,7 +134,8 @@ type Watch struct {
 	waiter *actor.Waiter
 	page   []line // what was read
 	shown  int    // of the page
-	id     atomic.Uint64
+	id     uint64 // of the last event
+	place  atomic.Uint64
 	ended  atomic.Pointer[error]
 }
 
@@ -180,6 +181,7 @@ func (p *Pods) Watch(ctx context.Context, r WatchRequest) (*Watch, error) {
 			return nil, fmt.Errorf("watch: %w", err)
 		}
 	}
+	w.place.Store(w.id)
 	if r.Resume && w.tails[1].hub.serves() && w.showsBeside() {
 		w.page = append(w.page, line{tail: w.tails[1], gap: &Event{Kind: EventGap, Reason: GapVolatile}})
 	}
@@ -214,6 +216,7 @@ func (w *Watch) wants(key persist.Key) bool {
 // pods close, with ErrWatchClosed, and with the error of Match.
 func (w *Watch) Next(ctx context.Context) (Event, error) {
 	for {
+		w.place.Store(w.id) // whoever comes for the next has the last
 		if end := w.ended.Load(); end != nil {
 			return Event{}, *end
 		}
@@ -239,6 +242,7 @@ func (w *Watch) Next(ctx context.Context) (Event, error) {
 		if more {
 			continue
 		}
+		w.place.Store(w.id)
 		if err := w.waiter.Wait(ctx); err != nil {
 			return Event{}, err
 		}
@@ -265,13 +269,14 @@ func (w *Watch) show(ctx context.Context) (e Event, is bool, err error) {
 		}
 	}
 	if l.tail.main {
-		w.id.Store(max(w.id.Load(), at))
+		w.id = max(w.id, at)
 	}
 	*l = line{}
 	w.shown++
-	e.ID = w.id.Load()
+	e.ID = w.id
 	if err != nil {
 		err = fmt.Errorf("watch: the change at position %d: %w", at, err)
+		w.place.Store(w.id)
 		w.end(err)
 	}
 	return e, is, err
@@ -319,9 +324,9 @@ func (w *Watch) judge(ctx context.Context, c *change) (Event, bool, error) {
 }
 
 // Position returns where a watch that follows on this one resumes: everything
-// through it was shown, or is not for this watch. It may be more than the last
-// event's ID.
-func (w *Watch) Position() uint64 { return w.id.Load() }
+// through it is not for this watch, or was shown by a call of Next that another
+// one has followed on. It may be more than the last event's ID.
+func (w *Watch) Position() uint64 { return w.place.Load() }
 
 // Close ends the watch. A Next that waits returns ErrWatchClosed.
 func (w *Watch) Close() { w.end(ErrWatchClosed) }

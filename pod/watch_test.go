@@ -176,6 +176,16 @@ func TestWatchEnds(t *testing.T) {
 	require.ErrorIs(t, err, bad)
 	require.NotZero(t, failing.Position(), "it resumes behind the change that the filter failed for")
 
+	slow, err := w.pods.Watch(bg, pod.WatchRequest{Resume: true})
+	w.must(err)
+	e, err := slow.Next(bg)
+	w.must(err)
+	require.Less(t, slow.Position(), e.ID, "whoever was given an event may not have it yet")
+	w.sys.Go(func() { _, _ = slow.Next(bg) })
+	w.exec.RunFor(time.Second)
+	require.GreaterOrEqual(t, slow.Position(), e.ID)
+	slow.Close()
+
 	closed, err := w.pods.Watch(bg, pod.WatchRequest{})
 	w.must(err)
 	waiting := w.sys.NewPromise()

@@ -198,7 +198,7 @@ func (h *hub) join(ctx context.Context, t *tail) error {
 		t.at = r.After
 	}
 	if t.main {
-		t.watch.id.Store(t.at)
+		t.watch.id = t.at
 	}
 	if h.tails == 0 {
 		h.durable = max(h.durable, position)

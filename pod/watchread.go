@@ -55,7 +55,7 @@ func (t *tail) read(ctx context.Context) (bool, error) {
 	h.mu.Lock()
 	if !t.behind {
 		if t.main {
-			t.watch.id.Store(max(t.watch.id.Load(), h.through))
+			t.watch.id = max(t.watch.id, h.through)
 		}
 		h.mu.Unlock()
 		return false, nil
