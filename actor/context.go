@@ -288,11 +288,11 @@ func (c *Context) Retire() bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !mutant.On(mutant.RetireNotEmpty) && (len(r.queue) > 0 || r.next < len(r.batch) || r.laneLen() > 0) {
+	if !mutant.On(mutant.RetireNotEmpty) && (len(r.queue) > 0 || int(r.next) < len(r.batch) || r.laneLen() > 0) {
 		return false
 	}
 	r.closed = true
-	r.ending.Store(true)
+	r.set(ending)
 	r.stopAsked = true
 	return true
 }

@@ -2,9 +2,7 @@ package actor
 
 // extras is what an actor needs only once it uses it. Owned by the turn.
 type extras struct {
-	sigs    []signal // taken from the system mailbox, from nextSig on
-	nextSig int
-	later   []signal // messages of TellSystem and escalations that wait for an instance
+	later []signal // messages of TellSystem and escalations that wait for an instance
 
 	behaviours []ActorFunc
 	stash      []Message

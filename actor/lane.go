@@ -169,9 +169,9 @@ func (r *Ref) takeLane() (Message, taken) {
 	if m, ok := l.pop(); ok {
 		return m, tookMessage
 	}
-	if err := l.broken(); err != nil && !r.urgent.Load() {
+	if err := l.broken(); err != nil && !r.is(urgent) {
 		r.rare.signals = append(r.rare.signals, signal{kind: sigStop, err: fmt.Errorf("its mailbox failed: %w", err)})
-		r.urgent.Store(true)
+		r.set(urgent)
 		return Message{}, tookNothing
 	}
 	return Message{}, tookRest

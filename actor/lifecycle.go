@@ -81,7 +81,7 @@ func (r *Ref) beginStop(cause StopCause, reason, parentReason error) {
 // than that, the actor goes on handing over in later turns, even when it is
 // gone otherwise, so that a flood cannot keep it from stopping.
 func (r *Ref) drain() {
-	r.ending.Store(true)
+	r.set(ending)
 	r.draining = true
 	r.leaveLane()
 	r.putBack(r.heldBack())
@@ -92,7 +92,7 @@ func (r *Ref) drain() {
 
 // drainOne hands over one message, or closes the mailbox when there is none.
 func (r *Ref) drainOne() {
-	if r.next < len(r.batch) {
+	if int(r.next) < len(r.batch) {
 		r.absent(r.pop())
 		return
 	}
@@ -142,11 +142,11 @@ func (r *Ref) finish() {
 		k.reason, k.signals = reason, nil
 		watchers, k.watchers = k.watchers, nil
 	}
-	r.plain = sigNone
-	r.urgent.Store(false)
+	r.plain, r.payload = sigNone, nil
+	r.unset(urgent)
 	r.mu.Unlock()
 
-	if p := r.parent; p != nil && p.hears(r) && !p.ending.Load() {
+	if p := r.parent; p != nil && p.hears(r) && !p.is(ending) {
 		p.hear(r, reason)
 	}
 	if mutant.On(mutant.TerminatedLost) {

@@ -38,7 +38,7 @@ func (r *Ref) enqueue(m Message, w Worker) error {
 	}
 	wake := !r.busy && !r.blocked
 	switch {
-	case wake && len(r.queue) == 0 && r.next == len(r.batch):
+	case wake && len(r.queue) == 0 && int(r.next) == len(r.batch):
 		// No turn is on, so batch is nobody's: the next one need not swap.
 		r.batch, r.next = append(r.batch[:0], m), 0
 		r.put++
@@ -100,12 +100,12 @@ const (
 // take returns the next user message, or brings the actor to rest when there
 // is nothing to do.
 func (r *Ref) take() (Message, taken) {
-	if r.hold == 0 && r.next < len(r.batch) {
+	if r.hold == 0 && int(r.next) < len(r.batch) {
 		return r.pop(), tookMessage
 	}
 	r.mu.Lock()
 	switch {
-	case r.urgent.Load():
+	case r.is(urgent):
 		r.mu.Unlock()
 		return Message{}, tookNothing
 	case r.hold != 0 || len(r.queue) == 0:
@@ -161,7 +161,7 @@ func (r *Ref) swap() {
 func (r *Ref) rest() {
 	r.busy, r.blocked = false, r.hold != 0
 	r.call = nil
-	if r.next == len(r.batch) {
+	if int(r.next) == len(r.batch) {
 		if cap(r.batch) > keptCap {
 			r.sys.buffers.giveBack(r.batch)
 			r.batch, r.next = nil, 0
@@ -178,11 +178,11 @@ func (r *Ref) putBack(ms []Message) {
 	if len(ms) == 0 {
 		return
 	}
-	if r.next >= len(ms) {
-		r.next -= len(ms)
+	if int(r.next) >= len(ms) {
+		r.next -= uint32(len(ms))
 		copy(r.batch[r.next:], ms)
 	} else {
-		front := make([]Message, 0, len(ms)+len(r.batch)-r.next)
+		front := make([]Message, 0, len(ms)+len(r.batch)-int(r.next))
 		front = append(front, ms...)
 		r.batch = append(front, r.batch[r.next:]...)
 		r.next = 0

@@ -68,8 +68,8 @@ func TestPutBackGoesToTheFront(t *testing.T) {
 		back = append(back, Message{Payload: "x"}, Message{Payload: "y"})
 		r.putBack(back)
 		var got []any
-		for r.next < len(r.batch) {
-			require.EqualValues(t, len(r.batch)-r.next, r.left())
+		for int(r.next) < len(r.batch) {
+			require.EqualValues(t, len(r.batch)-int(r.next), r.left())
 			got = append(got, r.pop().Payload)
 		}
 		want := []any{}

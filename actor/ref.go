@@ -21,41 +21,51 @@ type Ref struct {
 	newActor func() Actor // Props.New
 	props    *spec        // shared by many
 
+	kin      atomic.Pointer[family]
+	flags    atomic.Uint32 // urgent, ending
+	took     atomic.Uint32 // messages taken out of batch, so that put-took are left
+	capacity int32         // of the mailbox; 0 when unbounded, below when it is a lane
+	number   uint32        // stands for a generated name; else 0
+
 	// Guarded by mu, the only lock that a sender takes.
 	mu       sync.Mutex
 	queue    []Message // what senders append to; the turn swaps it with batch
+	payload  any       // of plain
 	rare     *rare
+	put      uint32  // messages put into batch
+	plain    sigKind // a signal that is nothing else but payload, ahead of rare.signals
 	busy     bool    // queued for a turn, or in one
 	blocked  bool    // as of the last rest, no user message may be taken: held, failed, stopping
 	closed   bool    // takes no more messages
 	gone     bool    // has told its watchers; takes no more signals
 	finished bool    // all done, the name is free
-	plain    sigKind // a signal that is nothing else, ahead of rare.signals
 
-	urgent   atomic.Bool   // plain or rare.signals is set
-	ending   atomic.Bool   // has begun to stop or has retired
-	put      uint32        // messages put into batch; under mu
-	took     atomic.Uint32 // messages taken out of it, so that put-took are left
-	kin      atomic.Pointer[family]
-	capacity int32  // of the mailbox; 0 when unbounded, below when it is a lane
-	number   uint32 // stands for a generated name; else 0
-
-	// Owned by the turn.
-	batch     []Message
-	next      int
-	quiet     uint8 // swaps in a row that used little of a large buffer
+	// Owned by the turn. The order of small fields saves 16 bytes.
 	phase     phase
 	hold      uint8     // reasons why user messages wait
+	quiet     uint8     // swaps in a row that used little of a large buffer
+	cause     StopCause // written before gone, then read by others under mu
 	leaving   bool      // its parent waits for it to stop; guarded by the parent's family.mu
 	heed      heed      // the parent's; owned by the parent's turn
 	heard     bool      // the parent has got Terminated; owned by the parent's turn
-	cause     StopCause // written before gone, then read by others under mu
 	stopAsked bool
-	draining  bool // stopping, with messages still to be handed over
+	draining  bool   // stopping, with messages still to be handed over
+	next      uint32 // of batch
+	batch     []Message
 	instance  Actor
 	extra     *extras
 	call      *call // what the turn in progress has in hand; nil when none is
 }
+
+// Flags of a Ref that others read while they do not hold mu.
+const (
+	urgent uint32 = 1 << iota // plain or rare.signals is set
+	ending                    // has begun to stop or has retired
+)
+
+func (r *Ref) is(flag uint32) bool { return r.flags.Load()&flag != 0 }
+func (r *Ref) set(flag uint32)     { r.flags.Or(flag) }
+func (r *Ref) unset(flag uint32)   { r.flags.And(^flag) }
 
 // Name returns the last part of the path.
 func (r *Ref) Name() string {
@@ -204,7 +214,7 @@ func (r *Ref) Stop() { r.signal(signal{kind: sigStop}) }
 
 // Stopped says that the actor no longer takes messages: it has begun to stop,
 // or has retired.
-func (r *Ref) Stopped() bool { return r.ending.Load() }
+func (r *Ref) Stopped() bool { return r.is(ending) }
 
 // MailboxLen returns how many user messages wait, without the one in progress
 // and without stashed ones.

@@ -25,10 +25,12 @@ type signal struct {
 	err       error
 }
 
-// isPlain says that the kind is all there is to it. Most actors never get any
-// other signal, and so need nothing to queue it in.
+// isPlain says that the kind and the payload are all there is to it. Most actors
+// never have another signal waiting, or two, and so need nothing to queue them in.
 func (s *signal) isPlain() bool {
 	switch s.kind {
+	case sigUser:
+		return true
 	case sigStop, sigParent, sigSystem, sigChildren:
 		return s.err == nil
 	}
@@ -42,13 +44,13 @@ func (r *Ref) signal(s signal) bool {
 		r.mu.Unlock()
 		return false
 	}
-	if s.isPlain() && !r.urgent.Load() {
-		r.plain = s.kind
+	if s.isPlain() && !r.is(urgent) {
+		r.plain, r.payload = s.kind, s.payload
 	} else {
 		k := r.rarely()
 		k.signals = append(k.signals, s)
 	}
-	r.urgent.Store(true)
+	r.set(urgent)
 	wake := !r.busy
 	if wake {
 		r.busy = true
@@ -60,40 +62,26 @@ func (r *Ref) signal(s signal) bool {
 	return true
 }
 
-// signalled says that nextSignal has one. For the turn.
-func (r *Ref) signalled() bool {
-	return r.urgent.Load() || r.extra != nil && r.extra.nextSig < len(r.extra.sigs)
-}
-
-// nextSignal takes the next signal. For the turn.
-func (r *Ref) nextSignal() (signal, bool) {
-	x := r.extra
-	if x == nil || x.nextSig == len(x.sigs) {
-		if !r.urgent.Load() {
-			return signal{}, false
+// nextSignal takes the next signal. For the turn, when urgent is set.
+func (r *Ref) nextSignal() (s signal, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.plain != sigNone:
+		s = signal{kind: r.plain, payload: r.payload}
+		r.plain, r.payload = sigNone, nil
+	case r.rare != nil && len(r.rare.signals) > 0:
+		s, r.rare.signals[0] = r.rare.signals[0], signal{}
+		r.rare.signals = r.rare.signals[1:]
+		if len(r.rare.signals) == 0 {
+			r.rare.signals = nil // actors that rest keep no room for what seldom comes
 		}
-		r.mu.Lock()
-		if s := r.plain; s != sigNone {
-			r.plain = sigNone
-			r.urgent.Store(r.rare != nil && len(r.rare.signals) > 0)
-			r.mu.Unlock()
-			return signal{kind: s}, true
-		}
-		r.mu.Unlock()
-		x = r.extras()
-		spent := x.sigs[:0]
-		if cap(spent) > keptCap {
-			spent = nil
-		}
-		r.mu.Lock()
-		x.sigs, r.rare.signals = r.rare.signals, spent
-		r.urgent.Store(false)
-		r.mu.Unlock()
-		x.nextSig = 0
+	default:
+		return s, false
 	}
-	s := x.sigs[x.nextSig]
-	x.sigs[x.nextSig] = signal{}
-	x.nextSig++
+	if r.rare == nil || len(r.rare.signals) == 0 {
+		r.unset(urgent)
+	}
 	return s, true
 }
 
@@ -146,9 +134,21 @@ func (r *Ref) onSystemMessage(s signal) {
 
 // flushLater makes what waited for a running instance the next signals.
 func (r *Ref) flushLater() {
-	if x := r.extra; x != nil && len(x.later) > 0 {
-		x.sigs, x.nextSig, x.later = append(x.later, x.sigs[x.nextSig:]...), 0, nil
+	x := r.extra
+	if x == nil || len(x.later) == 0 {
+		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := x.later
+	x.later = nil
+	if r.plain != sigNone {
+		first = append(first, signal{kind: r.plain, payload: r.payload})
+		r.plain, r.payload = sigNone, nil
+	}
+	k := r.rarely()
+	k.signals = append(first, k.signals...)
+	r.set(urgent)
 }
 
 func (r *Ref) receiveSystem(recv SystemReceiver, msg any) (err error) {

@@ -317,7 +317,7 @@ func (r *Ref) restart(reason error, wait time.Duration) {
 	if mutant.On(mutant.DropStashOnRestart) {
 		r.heldBack()
 	}
-	if mutant.On(mutant.DropQueuedOnRestart) && r.next < len(r.batch) {
+	if mutant.On(mutant.DropQueuedOnRestart) && int(r.next) < len(r.batch) {
 		r.pop()
 	}
 	r.putBack(r.heldBack())

@@ -27,7 +27,7 @@ var errExited = errors.New("handler called runtime.Goexit")
 func (r *Ref) turn(w *call) (again bool) {
 	r.call = w
 	for range w.worker.Budget(r.sys.throughput) {
-		if r.signalled() {
+		if r.is(urgent) {
 			if s, ok := r.nextSignal(); ok {
 				r.onSignal(s)
 			}

@@ -60,27 +60,29 @@ type activation struct {
 	spec  *Spec
 	model model
 
+	// Small fields together save 32 bytes.
 	phase     phase
-	reason    error // why the phase is failed or quarantined
 	holds     hold
+	viewed    bool // the view shows an acknowledged state, also while reading fails
+	anew      bool // the next recovery is from the journal alone
+	owes      bool // the store has, or may have, messages of it to deliver
+	unsure    bool // a commit's outcome is unknown, and the store was not read since
+	reloading bool // a timer is set that reads it again
+	leaving   bool // it leaves once what it began for that is durable
+
+	reason    error // why the phase is failed or quarantined
 	lane      *persist.Lane
 	head      head
 	queue     releaseQueue
-	inFlight  int  // units submitted whose outcome has not come
-	viewed    bool // the view shows an acknowledged state, also while reading fails
+	inFlight  int // units submitted whose outcome has not come
 	poison    error
 	creating  *creation
 	barrier   *barrier   // runs once nothing is in flight
 	removal   *removable // of an unreadable entity, being prepared
-	async     flusher
+	async     *flusher   // of an asynchronous entity
 	mail      mail
-	snapshots snapshots          // of an event-sourced entity
-	anew      bool               // the next recovery is from the journal alone
-	owes      bool               // the store has, or may have, messages of it to deliver
-	unsure    bool               // a commit's outcome is unknown, and the store was not read since
+	snapshots *snapshots         // of an event-sourced entity
 	setback   time.Duration      // the pause before messages go out again after commits that failed
-	reloading bool               // a timer is set that reads it again
-	leaving   bool               // it leaves once what it began for that is durable
 	endWork   context.CancelFunc // ends the reading or the Init that is under way
 	self      *actor.Ref
 	asked     *actor.Promise // of the message in progress

@@ -41,6 +41,10 @@ type model interface {
 // NewActor returns the actor of an entity in its place.
 func NewActor(host Host) actor.Actor {
 	a := &activation{host: host, key: host.Key(), spec: host.Spec()}
+	if a.spec.Durability.IsAsync() {
+		a.async = &flusher{}
+	}
+	a.snapshots = a.noSnapshots()
 	e := a.spec.newActor(a)
 	a.model = e
 	return e

@@ -132,7 +132,7 @@ func (a *activation) repeated(ctx *actor.Context, m *Message, reply *actor.Promi
 	if !a.remembers(m) || mutant.On(mutant.RepeatHandledAgain) {
 		return false
 	}
-	r := a.mail.answers.byID[m.id]
+	r := a.mail.answers.get(m.id)
 	if r == nil || ctx.Now().Sub(r.At) > a.spec.repeats.For {
 		return false
 	}
@@ -206,7 +206,7 @@ func (a *activation) answerOf(r *remembered, e *entry, failed error) (*remembere
 // remember takes an answer in and returns the rows of that, with those of the
 // answers that leave the window.
 func (a *activation) remember(r *remembered) []persist.RowOp {
-	s := &a.mail.answers
+	s := a.mail.answered()
 	s.count++
 	r.Number = s.count
 	rows := []persist.RowOp{}
@@ -232,6 +232,14 @@ func (r *remembered) encode() []byte {
 		panic(fmt.Sprintf("the answer to %q has no JSON: %v", r.ID, err)) // no field of it can fail
 	}
 	return value
+}
+
+// get returns the answer to a message, nil if it is not remembered.
+func (s *answers) get(id string) *remembered {
+	if s == nil {
+		return nil
+	}
+	return s.byID[id]
 }
 
 func (s *answers) put(r *remembered) {
@@ -267,5 +275,8 @@ func (s *answers) parse(row persist.Row) error {
 
 // sort puts answers that were read into the order in which they were given.
 func (s *answers) sort() {
+	if s == nil {
+		return
+	}
 	slices.SortFunc(s.list, func(x, y *remembered) int { return cmp.Compare(x.Number, y.Number) })
 }

@@ -24,7 +24,8 @@ const (
 
 // flusher writes the states of an asynchronous entity behind its
 // acknowledgements: the newest state at least once an interval, one write in
-// flight at a time. A failed write is tried again and never rolls back.
+// flight at a time. A failed write is tried again and never rolls back. Entities
+// of another durability have none: nil, for the methods that are called on it.
 type flusher struct {
 	latest   *snapshot.Record // the newest state, if it is not written yet
 	what     string           // the message that led to it
@@ -66,14 +67,47 @@ type flushHead struct {
 	err    error
 }
 
-func (f *flusher) recovered(revision uint64) { f.reserved = revision }
+func (f *flusher) recovered(revision uint64) {
+	if f != nil {
+		f.reserved = revision
+	}
+}
+
+// failure is why the last write failed.
+func (f *flusher) failure() error {
+	if f == nil {
+		return nil
+	}
+	return f.failing
+}
+
+// hidden returns the state that no answer has told of, if there is one.
+func (f *flusher) hidden() *snapshot.Record {
+	if f == nil {
+		return nil
+	}
+	return f.unseen
+}
+
+// shown notes that the view is as new as the state.
+func (f *flusher) shown() {
+	if f != nil {
+		f.unseen = nil
+	}
+}
 
 func (f *flusher) reset() {
+	if f == nil {
+		return
+	}
 	f.cancel()
 	*f = flusher{}
 }
 
 func (f *flusher) cancel() {
+	if f == nil {
+		return
+	}
 	if f.timer != nil {
 		f.timer.t.Stop()
 		f.timer = nil
@@ -175,7 +209,7 @@ func (f *flusher) start(a *activation, clean bool) {
 }
 
 func (a *activation) flushDue(ctx *actor.Context, m flushDue) {
-	f := &a.async
+	f := a.async
 	if f.timer != m.timer {
 		return
 	}
@@ -213,7 +247,7 @@ func (f *flusher) last(ctx *actor.Context, a *activation) {
 
 // flushed takes the outcome of a write.
 func (a *activation) flushed(ctx *actor.Context, w *flush, o persist.Outcome) {
-	f := &a.async
+	f := a.async
 	if a.poison != nil || f.running != w {
 		return
 	}
@@ -272,13 +306,14 @@ func (f *flusher) fail(ctx *actor.Context, a *activation, err error) {
 // show makes a state the view. Its life may have been named since.
 func (a *activation) show(r *snapshot.Record) {
 	r.Life = a.head.life
-	a.viewed, a.async.unseen = true, nil
+	a.viewed = true
+	a.async.shown()
 	a.host.SetView(r)
 }
 
 // flushHead goes on after a failed write from what the store holds.
 func (a *activation) flushHead(ctx *actor.Context, m flushHead) {
-	f := &a.async
+	f := a.async
 	switch {
 	case f.failing == nil || a.poison != nil || f.reading != m.timer: // or something else was begun meanwhile
 	case m.err == nil && m.record.Life == a.head.life && (m.record.Revision == a.head.stored || m.record.Revision == f.tried):

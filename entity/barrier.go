@@ -120,7 +120,7 @@ func (a *activation) remove(ctx *actor.Context, m *Message, reply *actor.Promise
 		}
 		e.life, e.revision = a.head.life, max(a.head.revision, a.head.floor)+1
 		u.Life, u.Expect = a.head.life, a.head.stored
-		u.Force = a.async.failing != nil // the store may hold a write whose outcome is unknown
+		u.Force = a.async.failure() != nil // the store may hold a write whose outcome is unknown
 		u.Changes = []persist.Change{a.ending(ctx, e.revision)}
 	}
 	a.submitRemoval(ctx, u, e)
@@ -149,8 +149,8 @@ type removable struct {
 	by      *activation
 	message *Message
 	reply   *actor.Promise
-	outbox  outbox // what it has not delivered, as far as it can be read
-	last    uint64 // the last revision that the journal has
+	outbox  *outbox // what it has not delivered, as far as it can be read
+	last    uint64  // the last revision that the journal has
 	err     error
 }
 
@@ -163,7 +163,7 @@ func (a *activation) removeUnreadable(ctx *actor.Context, m *Message, reply *act
 	a.removal = &removable{message: m, reply: reply}
 	store, key, self, stopped, sourced := a.host.Committer().Service(), a.key, a.self, ctx.Context(), a.spec.sourcing != nil
 	ctx.System().Go(func() {
-		r := removable{by: a, message: m, reply: reply}
+		r := removable{by: a, message: m, reply: reply, outbox: &outbox{}}
 		defer func() { self.TellSystem(r) }()
 		if sourced {
 			if r.err = recordBack(stopped, store, key); r.err != nil {
@@ -219,7 +219,7 @@ func (a *activation) removeNow(ctx *actor.Context, r removable) {
 // stuck reports whether turns wait for a reservation that the store refuses for
 // the state's data. They would wait for ever, and a deletion behind them.
 func (a *activation) stuck() bool {
-	return errors.Is(a.async.failing, persist.ErrInvalid) && a.inFlight == 0 && a.queue.len() > 0
+	return errors.Is(a.async.failure(), persist.ErrInvalid) && a.inFlight == 0 && a.queue.len() > 0
 }
 
 // removeStuck deletes an entity that is stuck. The turns that wait have an
@@ -245,14 +245,14 @@ func (a *activation) removed(ctx *actor.Context) {
 		a.host.Quarantine(nil)
 	}
 	for _, k := range a.mail.outbox.receivers() { // none is left but by Discard
-		for _, p := range a.mail.outbox.lines[k].parcels {
+		for _, p := range a.mail.outbox.line(k).parcels {
 			if !p.done {
 				a.refused(ctx, p, fmt.Errorf("%w: %s was deleted before it could deliver it", ErrNotFound, a.key))
 			}
 		}
 	}
 	a.mail.outbox.stop()
-	a.head, a.mail, a.snapshots = head{}, mail{}, snapshots{}
+	a.head, a.mail, a.snapshots = head{}, mail{}, a.noSnapshots()
 	a.model.forget()
 	a.async.reset()
 	a.unhold(ctx, holdBarrier)
@@ -280,7 +280,7 @@ func (a *activation) leave(ctx *actor.Context, m *Message, reply *actor.Promise,
 			a.saveSnapshot(ctx, nil, nil)
 			a.leave(ctx, m, reply, false)
 		case (a.owes || !a.mail.outbox.idle()) && !a.host.Closing():
-			answer(reply, nil, fmt.Errorf("%s: %w: %d messages that it sent are not delivered yet", a.key, ErrBusy, a.mail.outbox.count))
+			answer(reply, nil, fmt.Errorf("%s: %w: %d messages that it sent are not delivered yet", a.key, ErrBusy, a.mail.outbox.size()))
 		case ctx.Retire():
 			a.mail.outbox.stop()
 			answer(reply, nil, nil)

@@ -96,7 +96,7 @@ func (a *activation) recovered(ctx *actor.Context, l loaded) {
 	a.head = head{}
 	a.async.reset()
 	a.mail.outbox.stop()
-	a.mail, a.snapshots = mail{}, snapshots{}
+	a.mail, a.snapshots = mail{}, a.noSnapshots()
 	switch {
 	case l.err != nil && unreadable(l.err):
 		a.phase = quarantined
@@ -139,7 +139,10 @@ func (a *activation) begin(l loaded) {
 		a.head.floor = r.Revision
 	}
 	a.async.recovered(r.Revision)
-	a.mail, a.snapshots = l.mail, snapshots{l.snapshotAt, l.snapshotOf}
+	a.mail = l.mail
+	if a.snapshots != nil {
+		*a.snapshots = snapshots{l.snapshotAt, l.snapshotOf}
+	}
 	a.model.adopt(l.state)
 	r.State, r.Schema = l.enc, a.spec.Version
 	a.host.SetView(&r)
@@ -148,8 +151,8 @@ func (a *activation) begin(l loaded) {
 // owesMail reports whether the store has, or may have, rows of messages that the
 // entity is to deliver or to remove.
 func (a *activation) owesMail() bool {
-	o := &a.mail.outbox
-	return a.owes || !o.idle() || o.last > 0 && (a.poison != nil || a.inFlight > 0)
+	o := a.mail.outbox
+	return a.owes || !o.idle() || o != nil && o.last > 0 && (a.poison != nil || a.inFlight > 0)
 }
 
 // tryAgain reads an entity again after a while that has messages to deliver, or

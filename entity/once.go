@@ -40,7 +40,7 @@ func (c *Context) SendOnce(pod, name string, msg any) {
 		c.fail(fmt.Errorf("send once to %s/%s: %w: the message has %d bytes, at most %d are kept", pod, name, persist.ErrInvalid, len(body), most))
 		return
 	}
-	if n := c.a.mail.outbox.count + len(c.parcels); n >= maxOutbox {
+	if n := c.a.mail.sends().size() + len(c.parcels); n >= maxOutbox {
 		c.fail(fmt.Errorf("send once to %s/%s: %w: %d messages of this entity wait to be delivered", pod, name, ErrBusy, n))
 		return
 	}

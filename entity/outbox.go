@@ -111,6 +111,9 @@ func (o *outbox) put(p *parcel) {
 // removed returns the rows of acknowledged messages, for the commit that
 // follows.
 func (o *outbox) removed() []persist.RowOp {
+	if o == nil {
+		return nil
+	}
 	rows := o.done
 	o.done = nil
 	if len(rows) > 0 {
@@ -120,11 +123,30 @@ func (o *outbox) removed() []persist.RowOp {
 }
 
 // idle reports whether nothing is to be delivered or tidied up.
-func (o *outbox) idle() bool { return o.count == 0 && len(o.done) == 0 }
+func (o *outbox) idle() bool { return o == nil || o.count == 0 && len(o.done) == 0 }
+
+// size is how many messages are not tidied up.
+func (o *outbox) size() int {
+	if o == nil {
+		return 0
+	}
+	return o.count
+}
+
+// line returns the way to a receiver, nil if nothing is on it.
+func (o *outbox) line(to persist.Key) *line {
+	if o == nil {
+		return nil
+	}
+	return o.lines[to]
+}
 
 // undelivered returns how many messages to others are not acknowledged, and
 // whether some of them are not taken at the moment.
 func (o *outbox) undelivered(self persist.Key) (n int, refused bool) {
+	if o == nil {
+		return 0, false
+	}
 	n = o.count
 	for to, l := range o.lines {
 		if to != self {
@@ -142,6 +164,9 @@ func (o *outbox) undelivered(self persist.Key) (n int, refused bool) {
 
 // stop ends the outbox's timers.
 func (o *outbox) stop() {
+	if o == nil {
+		return
+	}
 	o.stopTidy()
 	for _, l := range o.lines {
 		l.stopWake()
@@ -164,6 +189,9 @@ func (l *line) stopWake() {
 
 // receivers returns the keys of the lines in order.
 func (o *outbox) receivers() []persist.Key {
+	if o == nil {
+		return nil
+	}
 	keys := make([]persist.Key, 0, len(o.lines))
 	for k := range o.lines {
 		keys = append(keys, k)
@@ -216,7 +244,7 @@ func (o *outbox) parse(r persist.Row) (err error) {
 // it.
 func (a *activation) dispatchParcel(ctx *actor.Context, p *parcel) {
 	p.durable = true
-	if l := a.mail.outbox.lines[p.to]; l != nil {
+	if l := a.mail.outbox.line(p.to); l != nil {
 		a.sendLine(ctx, l)
 	}
 }
@@ -228,7 +256,7 @@ func (a *activation) resumeOutbox(ctx *actor.Context) {
 		return
 	}
 	for _, k := range a.mail.outbox.receivers() {
-		l := a.mail.outbox.lines[k]
+		l := a.mail.outbox.line(k)
 		if a.setback == 0 {
 			a.sendLine(ctx, l)
 			continue
@@ -300,7 +328,7 @@ func (a *activation) wakeLine(ctx *actor.Context, l *line, to persist.Key, d tim
 // lineDue sends a line again that paused, or whose answers have ceased.
 func (a *activation) lineDue(ctx *actor.Context, due *lineTimer) {
 	l := due.line
-	if a.mail.outbox.lines[due.to] != l || l.wake != due {
+	if a.mail.outbox.line(due.to) != l || l.wake != due {
 		return
 	}
 	l.wake = nil
@@ -316,7 +344,7 @@ func (a *activation) lineDue(ctx *actor.Context, due *lineTimer) {
 // parcelAnswered takes a receiver's answer.
 func (a *activation) parcelAnswered(ctx *actor.Context, m parcelAnswered) {
 	l, p := m.line, m.parcel
-	if a.mail.outbox.lines[p.to] != l || l.round != m.round {
+	if a.mail.outbox.line(p.to) != l || l.round != m.round {
 		return // from before the outbox was read anew, or to what was sent again
 	}
 	l.underWay--
@@ -345,7 +373,7 @@ func (a *activation) parcelAnswered(ctx *actor.Context, m parcelAnswered) {
 
 // parcelDone notes that a receiver has had its last word on a message.
 func (a *activation) parcelDone(ctx *actor.Context, l *line, p *parcel) {
-	o := &a.mail.outbox
+	o := a.mail.outbox
 	p.done, l.pause = true, 0
 	o.count--
 	o.done = append(o.done, persist.RowOp{Kind: OutboxRows, ID: p.id(), Delete: true})
@@ -381,8 +409,8 @@ func (a *activation) tidySoon(ctx *actor.Context) {
 // tidyDue removes the rows of acknowledged messages, if no other commit took
 // them along. When it is not the time for it they wait on.
 func (a *activation) tidyDue(ctx *actor.Context, due *tidyTimer) {
-	o := &a.mail.outbox
-	if o.tidy != due {
+	o := a.mail.outbox
+	if o == nil || o.tidy != due {
 		return
 	}
 	o.tidy = nil

@@ -149,10 +149,11 @@ func (a *activation) letOut(ctx *actor.Context, e *entry) {
 		a.host.SetRemoving(false)
 	case e.record != nil:
 		e.record.Life = e.life
-		a.viewed, a.async.unseen = true, nil
+		a.viewed = true
+		a.async.shown()
 		a.host.SetView(e.record)
-	case a.async.unseen != nil: // the answer was computed on it
-		a.show(a.async.unseen)
+	case a.async.hidden() != nil: // the answer was computed on it
+		a.show(a.async.hidden())
 	}
 	a.answer(e)
 	e.doEffects(ctx)

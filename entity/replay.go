@@ -205,6 +205,14 @@ type snapshots struct {
 	of time.Time
 }
 
+// noSnapshots is what a new entity has: nil, unless it is event-sourced.
+func (a *activation) noSnapshots() *snapshots {
+	if a.spec.sourcing == nil {
+		return nil
+	}
+	return &snapshots{}
+}
+
 // due reports whether the next commit should take a snapshot along.
 func (s *snapshots) due(a *activation, now time.Time) bool {
 	src := a.spec.sourcing

@@ -33,10 +33,29 @@ const (
 // mail is what an entity keeps beside its state: messages on their way, and
 // what it must know of those that came. Like the head it may be ahead of what
 // is durable; a commit that fails has it read anew.
+//
+// Most entities have nothing of one kind or the other: nil, for the methods that
+// read.
 type mail struct {
-	outbox  outbox
+	outbox  *outbox
 	inbox   inbox
-	answers answers
+	answers *answers
+}
+
+// sends returns the outbox, made if need be.
+func (m *mail) sends() *outbox {
+	if m.outbox == nil {
+		m.outbox = &outbox{}
+	}
+	return m.outbox
+}
+
+// answered returns the answers, made if need be.
+func (m *mail) answered() *answers {
+	if m.answers == nil {
+		m.answers = &answers{}
+	}
+	return m.answers
 }
 
 // readRows reads an entity's rows. One that cannot be read leaves the entity
@@ -60,11 +79,11 @@ func parseMail(rows []persist.Row) (m mail, err error) {
 	for _, r := range rows {
 		switch r.Kind {
 		case OutboxRows, numberRows:
-			err = m.outbox.parse(r)
+			err = m.sends().parse(r)
 		case inboxRows:
 			err = m.inbox.parse(r)
 		case answerRows:
-			err = m.answers.parse(r)
+			err = m.answered().parse(r)
 		}
 		if err != nil {
 			return mail{}, fmt.Errorf("%s: its %s row %q: %w: %w", r.Key, r.Kind, r.ID, snapshot.ErrCorrupt, err)
