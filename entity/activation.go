@@ -180,7 +180,7 @@ func (a *activation) abandon(ctx *actor.Context) {
 	if a.owesMail() {
 		a.host.Owes()
 	}
-	if a.inFlight > 0 {
+	if a.inFlight > 0 || a.phase == failed || a.poison != nil || !a.async.clean(a) {
 		a.host.SetView(nil) // the store alone knows what becomes of it
 	}
 	if mutant.On(mutant.AbandonSilent) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -52,6 +53,9 @@ type Document struct {
 	// that every changed state must fit; see SchemaError. It refers to nothing
 	// outside itself. "format" is not checked.
 	Schema json.RawMessage
+	// Index are the paths that queries find entities by without looking at all,
+	// such as "state.floor"; see pod.Query.
+	Index []string
 	// Durability is Sync unless set.
 	Durability Durability
 	// Repeats says how long answers to messages with ids are remembered.
@@ -70,7 +74,7 @@ func (d Document) Spec() (*Spec, error) {
 	}
 	spec := &Spec{
 		Name: d.Name, Kind: KindDocument, Durability: d.Durability, Eager: d.Eager,
-		State: reflect.TypeFor[Object](), codec: snapshot.JSON(), repeats: d.Repeats.withDefaults(),
+		State: reflect.TypeFor[Object](), codec: snapshot.JSON(), repeats: d.Repeats.withDefaults(), index: slices.Clone(d.Index),
 	}
 	empty := func(context.Context, string) (Object, error) { return Object{}, nil }
 	handlers := Handlers[Object]{

@@ -34,6 +34,9 @@ type Sourced[S any] struct {
 	// Create says which commands create an entity: with the first events that
 	// they raise. The zero value lets all but queries create one of any name.
 	Create Creation
+	// Index are the paths that queries find entities by without looking at all,
+	// such as "state.floor"; see pod.Query.
+	Index []string
 	// SnapshotEvery is after how many events a snapshot is saved with the next
 	// one. 0 means 100.
 	SnapshotEvery int
@@ -105,6 +108,7 @@ func (t Sourced[S]) Spec() (*Spec, error) {
 		codec:    snapshot.Msgpack(),
 		upgrades: t.Upgrades,
 		repeats:  t.Repeats.withDefaults(),
+		index:    slices.Clone(t.Index),
 	}
 	every := t.SnapshotEvery
 	if every <= 0 {

@@ -41,9 +41,14 @@ type Spec struct {
 	names    *regexp.Regexp // nil: every name
 	creation Creation
 	repeats  Window
+	index    []string
 	sourcing *sourcing // nil: the record is the truth
 	schema   *schema   // of a document; nil: every object
 }
+
+// Index returns the paths that queries find entities by. They are not checked
+// here.
+func (s *Spec) Index() []string { return slices.Clone(s.index) }
 
 // HandlerInfo describes one handler of a Spec.
 type HandlerInfo struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/snapshot"
@@ -25,6 +26,9 @@ type Type[S any] struct {
 	// Create says which messages create an entity. The zero value lets all but
 	// queries create one of any name.
 	Create Creation
+	// Index are the paths that queries find entities by without looking at all,
+	// such as "state.floor"; see pod.Query.
+	Index []string
 	// Durability is Sync unless set.
 	Durability Durability
 	// Version is the version of S; raise it when Upgrades must change stored
@@ -75,6 +79,7 @@ func (t Type[S]) Spec() (*Spec, error) {
 		codec:    snapshot.Msgpack(),
 		upgrades: t.Upgrades,
 		repeats:  t.Repeats.withDefaults(),
+		index:    slices.Clone(t.Index),
 	}
 	return compile(spec, t.Init, t.Handlers, t.Create)
 }

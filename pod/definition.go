@@ -29,6 +29,9 @@ type Definition struct {
 	// Schema is a JSON Schema (2020-12) that the states of documents must fit
 	// when they change; left out, every object does. See entity.Document.
 	Schema json.RawMessage `json:"schema,omitempty"`
+	// Index are the paths that queries find entities by without looking at all,
+	// such as "state.floor"; at most 16.
+	Index []string `json:"index,omitempty"`
 }
 
 // CreateDefinition is entity.Creation as JSON. By left out means the type's own
@@ -88,17 +91,23 @@ func (d *stored) spec() (*entity.Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pod %s: %w", d.name, err)
 	}
+	if _, err := indexPaths(d.name, d.Index); err != nil {
+		return nil, err
+	}
 	return entity.Document{
 		Name: d.name, Durability: durability,
 		Create: entity.Creation{By: d.Create.By, Names: d.Create.Names},
-		Schema: d.Schema,
+		Schema: d.Schema, Index: d.Index,
 	}.Spec()
 }
 
 // described is the definition that a spec amounts to.
 func described(spec *entity.Spec) Definition {
 	c := spec.Creation()
-	return Definition{Type: spec.Kind, Durability: durabilityText(spec.Durability), Create: CreateDefinition{By: c.By, Names: c.Names}, Schema: spec.Schema()}
+	return Definition{
+		Type: spec.Kind, Durability: durabilityText(spec.Durability), Create: CreateDefinition{By: c.By, Names: c.Names},
+		Schema: spec.Schema(), Index: spec.Index(),
+	}
 }
 
 // Definition returns what the pod is.
@@ -114,6 +123,9 @@ func (p *Pod) Definition() Definition {
 func (p *Pods) Start(ctx context.Context, d entity.Definition) (*Pod, error) {
 	spec, err := d.Spec()
 	if err != nil {
+		return nil, err
+	}
+	if _, err := indexPaths(spec.Name, spec.Index()); err != nil {
 		return nil, err
 	}
 	if err := p.changing.enter(ctx, p.sys); err != nil {
@@ -203,6 +215,7 @@ func (p *Pods) redefine(ctx context.Context, pod *Pod, spec *entity.Spec) error 
 	}
 	pod.def.Store(&d)
 	pod.spec.Store(spec)
+	pod.index()
 	pod.quarantine("", nil)
 	pod.dropping.Store(false) // a drop may have failed half-way
 	outdated := func(s *slot) bool { return s.spec != spec }

@@ -24,6 +24,7 @@ type Pod struct {
 	hub       *hub // tells of what the committer commits
 	manager   *actor.Ref
 	slots     slots
+	indexes   indexing
 	pinned    pins
 	swept     uint64 // the count of uses at the last sweep; the manager's alone
 
@@ -57,6 +58,7 @@ func (p *Pod) start() error {
 	if err := p.def.Load().damaged; err != nil {
 		p.quarantine("", fmt.Errorf("%w: the pod's definition cannot be read; declare the pod again: %w", entity.ErrQuarantined, err))
 	}
+	p.index()
 	p.recoverEagerly()
 	p.resumeOutboxes()
 	return nil

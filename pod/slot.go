@@ -51,6 +51,7 @@ func (s *slot) SetView(r *snapshot.Record) {
 	if r != nil && before != nil && before.Revision != 0 && s.pod.hub.matching.Load() > 0 && !s.spec.Durability.IsAsync() {
 		s.pod.hub.replaces(s.Key(), before)
 	}
+	s.pod.indexes.viewed(s.pod.name, s.name, r)
 }
 func (s *slot) Published(c persist.Change) {
 	s.pod.hub.shows(&c)
@@ -93,8 +94,10 @@ const shards = 32
 
 // slots finds a pod's slots by name.
 type slots struct {
-	seed   maphash.Seed
-	shards [shards]struct {
+	seed maphash.Seed
+	// departures counts the entities that left; see census.
+	departures, census atomic.Uint64
+	shards             [shards]struct {
 		mu sync.RWMutex
 		m  map[string]*slot
 	}
@@ -140,8 +143,12 @@ func (t *slots) remove(s *slot) {
 	sh := &t.shards[maphash.String(t.seed, s.name)%shards]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if sh.m[s.name] == s {
-		delete(sh.m, s.name)
+	if sh.m[s.name] != s {
+		return
+	}
+	delete(sh.m, s.name)
+	if r := s.view.Load(); r == nil || r.Revision != 0 {
+		t.departures.Add(1) // under the lock, which whoever counts the slots takes
 	}
 }
 

@@ -1,0 +1,192 @@
+package pod
+
+import (
+	"bytes"
+	"container/heap"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/filter"
+	"github.com/twinsrv/twinsrv/snapshot"
+)
+
+// search is one query under way. It goes from pod to pod and keeps the entities
+// that come first in the query's order, one more than are asked for.
+type search struct {
+	ctx   context.Context
+	query Query
+	many  bool // over several pods
+	limit int
+
+	after               []byte // the key behind which the page starts; of a sorted query
+	afterPod, afterName string // the same of one that is not
+
+	subject   filter.Subject
+	projected *filter.Projection
+	first     firsts
+	scratch   []byte
+	count     int
+	groups    *grouping
+	met       []Quarantined
+	unread    int
+	looks     int
+}
+
+// candidate is a found entity with its place in the order.
+type candidate struct {
+	key  []byte
+	view View
+	json []byte
+}
+
+func newSearch(ctx context.Context, q Query, many bool) (*search, error) {
+	s := &search{ctx: ctx, query: q, many: many, limit: q.Limit}
+	if s.limit <= 0 {
+		s.limit = defaultFound
+	}
+	s.limit = min(s.limit, mostFound)
+	if len(q.Select) > 0 {
+		s.projected = filter.NewProjection(q.Select)
+	}
+	if q.Group != nil {
+		s.groups = newGrouping(q.Group)
+		return s, nil
+	}
+	return s, s.start()
+}
+
+// whole says whether every match must be seen, or only those up to the page's
+// end.
+func (s *search) whole() bool {
+	return s.query.Count || s.query.Group != nil || len(s.query.Sort) > 0
+}
+
+// full says that a query that is not sorted has found what it shows.
+func (s *search) full() bool { return !s.whole() && len(s.first) > s.limit }
+
+// look notes one more entity, and looks at the context now and then.
+func (s *search) look() error {
+	if s.looks++; s.looks%lookAtContext != 0 {
+		return nil
+	}
+	if s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
+	return nil
+}
+
+// consider takes an entity if it matches. Whoever calls it calls it once for
+// each.
+func (s *search) consider(p *Pod, name string, r *snapshot.Record) error {
+	if r.Revision == 0 || !strings.HasPrefix(name, s.query.Prefix) {
+		return nil
+	}
+	if err := s.look(); err != nil {
+		return err
+	}
+	s.subject.Reset(p.name, name, r)
+	if s.query.Filter != nil {
+		ok, err := s.query.Filter.Match(s.ctx, &s.subject)
+		if err != nil || !ok {
+			return err
+		}
+	}
+	s.count++
+	if s.groups != nil {
+		return s.groups.add(&s.subject)
+	}
+	s.keep(p, name, r)
+	return nil
+}
+
+// keep puts the subject's entity among the first ones if it is one of them.
+func (s *search) keep(p *Pod, name string, r *snapshot.Record) {
+	if len(s.query.Sort) == 0 && !s.behind(p.name, name) {
+		return
+	}
+	s.scratch = s.appendKey(s.scratch[:0], p.name, name)
+	if s.after != nil && bytes.Compare(s.scratch, s.after) <= 0 {
+		return
+	}
+	if len(s.first) > s.limit && bytes.Compare(s.scratch, s.first[0].key) >= 0 {
+		return
+	}
+	c := candidate{
+		key:  slices.Clone(s.scratch),
+		view: View{Pod: p.name, Name: name, Life: r.Life, Revision: r.Revision, Changed: r.Changed, record: *r, spec: p.spec.Load()},
+	}
+	if s.projected != nil {
+		c.json = s.projected.AppendJSON(nil, &s.subject)
+	}
+	heap.Push(&s.first, c)
+	if len(s.first) > s.limit+firstListedExtra {
+		heap.Pop(&s.first)
+	}
+}
+
+// behind says whether a name lies behind the cursor of a query without an order.
+func (s *search) behind(pod, name string) bool {
+	if s.many && pod != s.afterPod {
+		return pod > s.afterPod
+	}
+	return name > s.afterName || s.afterName == ""
+}
+
+// missed notes an entity that could not be read. The error is the one that ends
+// the query, nil if it goes on.
+func (s *search) missed(p *Pod, name string, err error) error {
+	switch {
+	case errors.Is(err, entity.ErrNotFound):
+		return nil
+	case !errors.Is(err, entity.ErrQuarantined):
+		return err
+	case !strings.HasPrefix(name, s.query.Prefix):
+		return nil
+	}
+	s.unread++
+	if len(s.met) < mostQuarantined {
+		s.met = append(s.met, Quarantined{Pod: p.name, Name: name, Reason: err})
+	}
+	return s.look()
+}
+
+func (s *search) result() Result {
+	r := Result{Quarantined: s.met, Unreadable: s.unread}
+	if s.query.Count {
+		r.Count = s.count
+	}
+	if s.groups != nil {
+		r.Groups = s.groups.rows()
+		return r
+	}
+	found := s.first
+	slices.SortFunc(found, func(a, b candidate) int { return bytes.Compare(a.key, b.key) })
+	if len(found) > s.limit {
+		found = found[:s.limit]
+		r.Next = s.cursor(&found[len(found)-1])
+	}
+	for i := range found {
+		r.Items = append(r.Items, Found{View: found[i].view, Selected: found[i].json})
+	}
+	return r
+}
+
+// firsts is a heap of what comes first so far, the last of it on top.
+type firsts []candidate
+
+func (f firsts) Len() int           { return len(f) }
+func (f firsts) Less(i, j int) bool { return bytes.Compare(f[i].key, f[j].key) > 0 }
+func (f firsts) Swap(i, j int)      { f[i], f[j] = f[j], f[i] }
+
+// Push implements heap.Interface.
+func (f *firsts) Push(c any) { *f = append(*f, c.(candidate)) }
+
+// Pop implements heap.Interface.
+func (f *firsts) Pop() any {
+	last := (*f)[len(*f)-1]
+	*f = (*f)[:len(*f)-1]
+	return last
+}
