@@ -64,7 +64,7 @@ type API struct {
 	log      *slog.Logger
 	asks     *patterns.CompletionService
 	router   *echo.Echo
-	document []byte        // the OpenAPI document
+	document document
 	backing  atomic.Bool   // a backup is being written
 	patience time.Duration // with clients that receive much
 	tokens   atomic.Pointer[[]digest]
@@ -174,6 +174,10 @@ func (a *API) register() {
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.CreateHooks = nil
 	config.Info.Description = apiDescription
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {
+		Type: "http", Scheme: "bearer", Description: "A token of the server, if it wants one: one that may write for what changes something.",
+	}}
+	config.Security = []map[string][]string{{}, {"token": {}}}
 	api := humaecho.New(a.router, config)
 	doc := documenter{schemas: api.OpenAPI().Components.Schemas}
 	for _, op := range operations() {
@@ -193,7 +197,7 @@ func (a *API) register() {
 		}
 	}
 	var err error
-	if a.document, err = json.Marshal(api.OpenAPI()); err != nil {
+	if a.document.base, err = json.Marshal(api.OpenAPI()); err != nil {
 		panic(fmt.Errorf("the OpenAPI document: %w", err)) // it depends on nothing but this package
 	}
 }

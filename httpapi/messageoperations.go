@@ -8,7 +8,7 @@ import (
 func messageOperations() []operation {
 	return []operation{
 		{
-			method: http.MethodPost, path: entityRoute + "/messages/{type}", id: "post-message", summary: "Send an entity a message", handle: postMessage,
+			method: http.MethodPost, path: messageRoute, id: "post-message", summary: "Send an entity a message", handle: postMessage,
 			description: "The body is the message's; an empty one stands for a message without fields. The message may create the entity, which is answered like any other message. " +
 				"The answer is the handler's reply, or {\"life\",\"revision\"} from handlers of the kind \"on\", with an ETag. " +
 				"With Prefer: respond-async it is a future of that; what can be refused without the entity is refused at once all the same.",

@@ -20,6 +20,9 @@ func (d documenter) operation(op *operation) *huma.Operation {
 		Method: op.method, Path: op.path, OperationID: op.id, Summary: op.summary, Description: op.description,
 		Parameters: d.parameters(op), Responses: make(map[string]*huma.Response),
 	}
+	if op.open {
+		o.Security = []map[string][]string{}
+	}
 	if op.body != nil {
 		o.RequestBody = &huma.RequestBody{Description: op.body.description, Content: make(map[string]*huma.MediaType)}
 		for _, t := range op.body.types {
@@ -230,7 +233,8 @@ func headerTexts() map[string]string {
 		"Location":    "The path of what was created.",
 		"Retry-After": "Seconds after which the request may succeed.",
 
-		"Content-Disposition": "A name for the file.",
-		appliedHeader:         "The preferences that were honoured.",
+		"Content-Disposition":     "A name for the file.",
+		"Content-Security-Policy": "What the page may load: what this server gives.",
+		appliedHeader:             "The preferences that were honoured.",
 	}
 }

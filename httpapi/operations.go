@@ -52,6 +52,8 @@ const (
 	valueRoute  = stateRoute + "/{pointer}"
 	futureRoute = "/v1/futures/{id}"
 
+	messageRoute = entityRoute + "/messages/{type}"
+
 	quarantineRoute = "/v1/quarantine"
 	unreadableRoute = quarantineRoute + "/{pod}/{name}"
 )

@@ -43,8 +43,12 @@ func serviceOperations() []operation {
 		},
 		{
 			method: http.MethodGet, path: "/openapi.json", id: "openapi", summary: "This document", handle: getOpenAPI,
-			answers: []answerDoc{{status: http.StatusOK, description: "OpenAPI 3.1.", anyJSON: true}},
+			description: "It describes the messages and states of the pods that are there, beside what holds for all.",
+			answers:     []answerDoc{{status: http.StatusOK, description: "OpenAPI 3.1.", anyJSON: true}},
 		},
+		page("/reference", "reference", "This document as a page", "text/html", getReference),
+		page("/reference/reference.js", "reference-script", "The page's script", "text/javascript", getReferenceScript),
+		page("/reference/reference.css", "reference-style", "The page's style", "text/css", getReferenceStyle),
 		{
 			method: http.MethodPost, path: "/v1/store/backup", id: "backup", summary: "A backup of the whole store", handle: postBackup,
 			description: "Streams everything that was acknowledged before the request, as of one moment, while the server works on. " +
@@ -52,5 +56,14 @@ func serviceOperations() []operation {
 			answers: []answerDoc{{status: http.StatusOK, description: "The backup.", media: []string{bytesType}, headers: []string{"Content-Disposition"}}},
 			codes:   []Code{CodeNoBackup, CodeBusy, CodeStoreUnavailable},
 		},
+	}
+}
+
+// page is an operation of the reference page, which says nothing that needs a
+// token: its script gets the document.
+func page(path, id, summary, media string, handle func(*call) error) operation {
+	return operation{
+		method: http.MethodGet, path: path, id: id, summary: summary, handle: handle, open: true,
+		answers: []answerDoc{{status: http.StatusOK, description: "It loads nothing from other servers.", media: []string{media}, headers: []string{"Content-Security-Policy"}}},
 	}
 }

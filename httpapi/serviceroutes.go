@@ -108,7 +108,3 @@ func typeName(v any) string {
 	}
 	return reflect.TypeOf(v).String()
 }
-
-func getOpenAPI(c *call) error {
-	return c.raw(http.StatusOK, c.api.document)
-}
