@@ -125,14 +125,19 @@ type Imported struct {
 // missing, and creates or replaces documents. The results come in the order of
 // the lines, while later ones are still being read; a line that fails stops no
 // other. An error is the last that comes: then the lines without a result may or
-// may not have been taken, and can be sent again, as can all others.
+// may not have been taken, and can be sent again, as can all others. The lines
+// are asked for in a goroutine of their own, which has ended when the sequence
+// has.
 func (c *Client) Import(ctx context.Context, lines iter.Seq[Line]) iter.Seq2[Imported, error] {
 	return func(yield func(Imported, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		body, to := io.Pipe()
-		written := make(chan error, 1)
-		go func() { written <- writeLines(to, lines) }()
+		written := make(chan struct{})
+		go func() {
+			defer close(written)
+			writeLines(to, lines)
+		}()
 		defer func() {
 			_ = body.Close() // the writer, if it still waits, ends
 			<-written
@@ -151,21 +156,21 @@ func (c *Client) Import(ctx context.Context, lines iter.Seq[Line]) iter.Seq2[Imp
 	}
 }
 
-func writeLines(to *io.PipeWriter, lines iter.Seq[Line]) error {
+// writeLines writes the lines, or as many of them as the request takes.
+func writeLines(to *io.PipeWriter, lines iter.Seq[Line]) {
 	var buf bytes.Buffer
 	e := json.NewEncoder(&buf)
 	for l := range lines {
 		if err := e.Encode(l); err != nil {
-			err = fmt.Errorf("the line of %s/%s: %w", l.Pod, l.Name, err)
-			_ = to.CloseWithError(err) // has no error
-			return err
+			_ = to.CloseWithError(fmt.Errorf("the line of %s/%s: %w", l.Pod, l.Name, err)) // ends the request with it
+			return
 		}
 		if _, err := to.Write(buf.Bytes()); err != nil {
-			return err // the request has ended
+			return // the request has ended
 		}
 		buf.Reset()
 	}
-	return to.Close()
+	_ = to.Close() // never fails
 }
 
 // readImported hands on results until the end. It fails with errEnough when

@@ -102,7 +102,7 @@ func (e *Error) Error() string {
 
 // Is reports whether target is the error's Code.
 func (e *Error) Is(target error) bool {
-	code, is := target.(Code) //nolint:errorlint // a Code wraps nothing
+	code, is := target.(Code)
 	return is && code == e.Code && code != ""
 }
 

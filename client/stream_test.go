@@ -180,7 +180,7 @@ func TestExportAndImport(t *testing.T) {
 	}
 	require.Equal(t, 2, n)
 	endless := func(yield func(client.Line) bool) {
-		for yield(bad[1]) { //nolint:revive // until nobody wants more
+		for yield(bad[1]) {
 		}
 	}
 	require.Len(t, collect(t, other.c.Import(ctx, endless), 5), 5)
