@@ -69,7 +69,10 @@ type watcher struct {
 	rng    *rand.Rand
 	client *http.Client
 	server *atomic.Pointer[process]
-	lasts  int // the last changes that it is to see
+	passed *atomic.Int64 // changes that were acknowledged
+	most   int64         // of them, when all are
+	away   int64         // it stays away until so many have passed
+	lasts  int           // the last changes that it is to see
 
 	known   bool // last is
 	last    string
@@ -88,7 +91,13 @@ func (w *watcher) run(ctx context.Context) {
 			w.errs = append(w.errs, fmt.Errorf("%d last changes were not seen in time; %d events, at %s", w.lasts, len(w.events), w.last))
 			return
 		}
+		for w.passed.Load() < min(w.away, w.most) && ctx.Err() == nil {
+			w.pause(ctx)
+		}
 		w.connect(ctx)
+		if w.rng.IntN(20) == 0 {
+			w.away = w.passed.Load() + w.rng.Int64N(w.most/4)
+		}
 	}
 }
 
