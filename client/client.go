@@ -112,6 +112,7 @@ type request struct {
 	header       http.Header
 	body         []byte
 	bodyType     string
+	reads        bool // as every GET does
 	repeats      repeats
 }
 
@@ -130,7 +131,7 @@ func (r *request) ask(name, value string) {
 }
 
 // writes reports whether it makes a difference if the request was handled.
-func (r *request) writes() bool { return r.method != http.MethodGet }
+func (r *request) writes() bool { return r.method != http.MethodGet && !r.reads }
 
 func (r *request) String() string { return r.method + " " + r.path }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -84,6 +85,62 @@ func TestLists(t *testing.T) {
 	require.NoError(t, e.RemoveUnreadable(ctx))
 	_, err = client.Get[note](ctx, e)
 	require.ErrorIs(t, err, client.NoSuchEntity)
+}
+
+// TestQueries finds, sorts, selects, counts and groups.
+func TestQueries(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	w.docs()
+	_, _, err := w.c.PutPod(ctx, "more", client.Definition{Index: []string{"state.n"}})
+	require.NoError(t, err)
+	for i := range 30 {
+		pod := []string{"docs", "more"}[i%2]
+		_, err := w.c.Entity(pod, fmt.Sprintf("n%02d", i)).Put(ctx, note{N: i, Text: []string{"a", "b", "c"}[i%3], Tags: []string{"t"}})
+		require.NoError(t, err)
+	}
+	warm := client.QueryOptions{Pods: []string{"docs"}, Filter: `state.n > 9 && name.startsWith("n")`, Sort: []string{"-state.n"}, Select: []string{"state.n"}, Page: 3}
+	w.next(unsent, says(502, ""))
+	found := collect(t, client.Query[note](ctx, w.c, warm), -1)
+	var ns []int
+	for _, f := range found {
+		require.Equal(t, "docs", f.Pod)
+		require.Equal(t, fmt.Sprintf("n%02d", f.State.N), f.Name)
+		require.EqualValues(t, 1, f.Revision)
+		require.NotZero(t, f.Life)
+		require.Empty(t, f.State.Tags, "it was not selected")
+		ns = append(ns, f.State.N)
+	}
+	require.Equal(t, []int{28, 26, 24, 22, 20, 18, 16, 14, 12, 10}, ns)
+	all := collect(t, client.Query[note](ctx, w.c, client.QueryOptions{Page: 7, Sort: []string{"state.n"}}), -1)
+	require.Len(t, all, 30)
+	require.Equal(t, "more", all[29].Pod)
+	n, err := w.c.Count(ctx, client.QueryOptions{Pods: []string{"docs", "more"}, Filter: "state.n < 11"})
+	require.NoError(t, err)
+	require.Equal(t, 10, n)
+	groups, err := w.c.Groups(ctx, client.QueryOptions{Pods: []string{"more"}}, []string{"state.text"}, "sum(state.n)", "max(state.n)")
+	require.NoError(t, err)
+	require.Len(t, groups, 3)
+	require.Equal(t, client.Group{By: map[string]any{"state.text": "a"}, Count: 5, Values: map[string]any{"sum(state.n)": 75.0, "max(state.n)": 27.0}}, groups[0])
+
+	w.damage("docs", "n04")
+	var unreadable []string
+	for f, err := range client.Query[note](ctx, w.c, client.QueryOptions{Pods: []string{"docs"}, Sort: []string{"state.n"}, Page: 4}) {
+		if errors.Is(err, client.Quarantined) {
+			unreadable = append(unreadable, f.Name)
+			continue
+		}
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"n04"}, unreadable)
+	for _, err := range client.Query[note](ctx, w.c, client.QueryOptions{Filter: "state.n >"}) {
+		require.ErrorIs(t, err, client.BadFilter)
+		require.NotErrorIs(t, err, client.OutcomeUnknown)
+	}
+	for _, err := range client.Query[[]int](ctx, w.c, client.QueryOptions{Pods: []string{"more"}}) {
+		require.ErrorContains(t, err, "does not fit")
+	}
+	require.Len(t, collect(t, client.Query[note](ctx, w.c, client.QueryOptions{Prefix: "n1"}), 2), 2)
 }
 
 // TestBatch: each message fails alone, and a repeat of the whole has no second
