@@ -141,6 +141,9 @@ func (a *API) serve(op *operation, w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		f := failureOf(err)
+		if f.code == CodeOutcomeUnknown && !op.writes() {
+			f = refuse(CodeTimedOut, "there was no answer in time; nothing was changed")
+		}
 		a.note(r, f)
 		f.write(w)
 	}

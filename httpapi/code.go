@@ -72,6 +72,7 @@ const (
 	CodeOverloaded       Code = "overloaded"        // the server has too many requests waiting
 	CodeBusy             Code = "busy"              // something must be finished first: messages that the entity sent, another backup
 
+	CodeTimedOut       Code = "timed_out"       // no answer in time to what changes nothing
 	CodeOutcomeUnknown Code = "outcome_unknown" // no answer in time: the change may or may not have been made
 )
 
@@ -93,7 +94,7 @@ func codesByStatus() []statusCodes {
 		{http.StatusInternalServerError, []Code{CodeHandlerFailed, CodeInternal}},
 		{http.StatusNotImplemented, []Code{CodeNoBackup}},
 		{http.StatusServiceUnavailable, []Code{CodeStoreUnavailable, CodeQuarantined, CodeNotReady, CodeStopping, CodeOverloaded, CodeBusy}},
-		{http.StatusGatewayTimeout, []Code{CodeOutcomeUnknown}},
+		{http.StatusGatewayTimeout, []Code{CodeOutcomeUnknown, CodeTimedOut}},
 	}
 }
 

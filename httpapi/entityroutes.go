@@ -40,7 +40,15 @@ func envelope(v *pod.View) (Envelope, error) {
 	return Envelope{Pod: v.Pod, Name: v.Name, Life: v.Life, Revision: v.Revision, Changed: v.Changed.UTC(), State: state}, err
 }
 
+// listEntities lists a pod's entities, or answers a query over them.
 func listEntities(c *call) error {
+	more, err := c.asksMore()
+	switch {
+	case err != nil:
+		return err
+	case more:
+		return queryEntities(c)
+	}
 	p, err := c.thePod()
 	if err != nil {
 		return err
@@ -56,7 +64,7 @@ func listEntities(c *call) error {
 	defer cancel()
 	page, err := p.List(ctx, o)
 	if err != nil {
-		return err
+		return inTime(ctx, err)
 	}
 	list := EntityList{Items: []any{}}
 	if page.Next != "" {
@@ -91,7 +99,7 @@ func (c *call) theView() (v *pod.View, err error) {
 	defer cancel()
 	got, err := c.viewOf(ctx, p)
 	if err != nil {
-		return nil, err
+		return nil, inTime(ctx, err)
 	}
 	if answered, err := c.fresh(&got); answered {
 		return nil, err

@@ -73,7 +73,7 @@ func getHistory(c *call) error {
 	defer cancel()
 	page, err := p.History(ctx, c.entity, o)
 	if err != nil {
-		return err
+		return inTime(ctx, err)
 	}
 	list := HistoryList{Items: []HistoryLine{}}
 	if page.Next != (entity.ETag{}) {
@@ -188,7 +188,7 @@ func getBuckets(c *call) error {
 		return refuse(CodeBadQuery, err.Error())
 	}
 	if err != nil {
-		return err
+		return inTime(ctx, err)
 	}
 	list := BucketList{Items: []BucketLine{}}
 	if !b.Since.IsZero() {

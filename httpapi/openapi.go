@@ -55,6 +55,13 @@ func (d documenter) answer(a answerDoc) *huma.Response {
 	if a.shape != nil || a.anyJSON {
 		r.Content = map[string]*huma.MediaType{jsonType: {Schema: d.schema(a.shape)}}
 	}
+	if a.shapes != nil {
+		any := &huma.Schema{}
+		for _, t := range a.shapes {
+			any.AnyOf = append(any.AnyOf, d.schema(t))
+		}
+		r.Content = map[string]*huma.MediaType{jsonType: {Schema: any}}
+	}
 	for _, m := range a.media {
 		if r.Content == nil {
 			r.Content = make(map[string]*huma.MediaType)
@@ -87,6 +94,8 @@ func (d documenter) errors(op *operation, into map[string]*huma.Response) {
 	}
 	if op.writes() {
 		codes = append(codes, CodeReadOnlyToken)
+	} else if i := slices.Index(codes, CodeOutcomeUnknown); i >= 0 || slices.Contains(op.query, "timeout") {
+		codes = append(slices.DeleteFunc(codes, func(c Code) bool { return c == CodeOutcomeUnknown }), CodeTimedOut)
 	}
 	for _, s := range codesByStatus() {
 		var here []string
@@ -189,6 +198,16 @@ func (op *operation) parameter(in, name string) *huma.Param {
 		p.Description, p.Schema = "As it was at this revision of the present life.", counted()
 	case "at":
 		p.Description, p.Schema = "As it was at this time.", &huma.Schema{Type: huma.TypeString, Format: "date-time"}
+	case "select":
+		p.Description = "The paths that are told, with commas between, such as name,state.celsius; all if it is left out."
+	case "sort":
+		p.Description = "Paths to sort by, with commas between, each with - in front for the greatest first, such as -state.celsius,name."
+	case "count":
+		p.Description, p.Schema = "Count all matches.", &huma.Schema{Type: huma.TypeBoolean, Default: false}
+	case "group":
+		p.Description = "Paths whose values make a group, with commas between; empty makes one group of all."
+	case "aggregate":
+		p.Description = "What is wanted of each group, with commas between: count, sum, avg, min or max of a path, such as avg(state.celsius)."
 	case "filter":
 		p.Description = "An expression in CEL over the entity (pod, name, life, revision, changed, state), such as state.celsius > 21.0 && name.startsWith(\"tower-\"): only what matches. A missing key is no match."
 	case "after":

@@ -39,6 +39,7 @@ type answerDoc struct {
 	status      int
 	description string
 	shape       reflect.Type
+	shapes      []reflect.Type // any of these, in place of shape
 	anyJSON     bool
 	media       []string
 	line        reflect.Type // of a body of lines, each of them JSON
@@ -67,7 +68,7 @@ const apiDescription = "Pods of entities (digital twins) that keep what they ack
 func operations() []operation {
 	return slices.Concat(
 		serviceOperations(), quarantineOperations(), podOperations(), entityOperations(), stateOperations(), valueOperations(), messageOperations(),
-		futureOperations(), historyOperations(), watchOperations(), bulkOperations(),
+		futureOperations(), queryOperations(), historyOperations(), watchOperations(), bulkOperations(),
 	)
 }
 

@@ -46,10 +46,11 @@ func podOperations() []operation {
 			},
 		},
 		{
-			method: http.MethodGet, path: podRoute + "/entities", id: "list-entities", summary: "A pod's entities by name", handle: listEntities,
-			query:   []string{"limit", "cursor", "prefix", "timeout"},
-			answers: []answerDoc{{status: http.StatusOK, description: "A page.", shape: reflect.TypeFor[EntityList]()}},
-			codes:   []Code{CodeBadName, CodeBadQuery, CodeNoSuchPod, CodeStoreUnavailable},
+			method: http.MethodGet, path: podRoute + "/entities", id: "list-entities", summary: "A pod's entities by name, or those that a query finds", handle: listEntities,
+			description: "Without a query the entities that cannot be read stand in their places; with one they are listed beside. " + queryText,
+			query:       queryParameters(),
+			answers:     []answerDoc{{status: http.StatusOK, description: "A page.", shapes: []reflect.Type{reflect.TypeFor[EntityList](), reflect.TypeFor[QueryResult]()}}},
+			codes:       []Code{CodeBadName, CodeBadFilter, CodeBadPreference, CodeNoSuchPod, CodeTooCostly, CodeStoreUnavailable, CodeOutcomeUnknown},
 		},
 	}
 }

@@ -95,6 +95,15 @@ func (c *call) count(name string, otherwise, most int) (int, error) {
 	return n, nil
 }
 
+// inTime is a read's error, or what ended its time: that can look like a fault of
+// the store.
+func inTime(ctx context.Context, err error) error {
+	if ended := ctx.Err(); err != nil && ended != nil {
+		return ended
+	}
+	return err
+}
+
 // flag reads a boolean that is false unless set.
 func (c *call) flag(name string) (bool, error) {
 	q, err := c.query()
