@@ -10,9 +10,9 @@
 // and the reference run in turn, and each value is the median of its runs, so
 // that a machine that is busy with something else spoils both alike.
 //
-// The values of durable/, stores/, log/ and journal/ are rates, commands, commits
-// or events a second: a ratio over 1 says that ours is faster. The values of actor/, start/
-// and memory/ are costs, nanoseconds for one operation or, where the name says
+// The values of durable/, stores/, log/, journal/ and http/ are rates, commands,
+// commits, events or requests a second: a ratio over 1 says that ours is faster. The
+// values of actor/, start/, memory/, query/ and watch/ are costs, nanoseconds for one operation or, where the name says
 // so, bytes: a ratio under 1 says that ours is cheaper. stores/postgres needs a
 // PostgreSQL server's binaries and is left out where there are none.
 package main
@@ -30,12 +30,19 @@ import (
 )
 
 // legend heads the lines. It goes where notes go, so that the output is lines only.
-const legend = "# name\tours\treference\tours/reference (durable/, stores/, log/, journal/: a second, more is better; actor/, start/, memory/: ns or bytes, less is better)\n"
+const legend = "# name\tours\treference\tours/reference (durable/, stores/, log/, journal/, http/: a second, more is better; actor/, start/, memory/, query/, watch/: ns or bytes, less is better)\n"
 
 // leastRuns is how many runs a median needs to be worth printing.
 const leastRuns = 5
 
 func main() {
+	if is, err := sendRequests(os.Stdout); is {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
