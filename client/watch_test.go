@@ -224,7 +224,8 @@ func TestWatchReadsTheStream(t *testing.T) {
 		_ = http.NewResponseController(rw).Flush()
 		<-r.Context().Done()
 	}
-	w.next(silent, says(200, "event: gap\r\nid:9\r\ndata:{\"from\":7,\r\ndata: \"to\":9,\"reason\":\"trimmed\"}\r\nretry: 5\r\n\r\n:\n\nevent: cut\ndata: {\"reason\":\"slow\"}\n\n"),
+	mute := func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() }
+	w.next(mute, silent, says(200, "event: gap\r\nid:9\r\ndata:{\"from\":7,\r\ndata: \"to\":9,\"reason\":\"trimmed\"}\r\nretry: 5\r\n\r\n:\n\nevent: cut\ndata: {\"reason\":\"slow\"}\n\n"),
 		says(200, "id: 12\nevent: deleted\ndata: {\"name\":\"x\"}\n\n"))
 	var why []error
 	var got []client.Event[note]
@@ -240,7 +241,7 @@ func TestWatchReadsTheStream(t *testing.T) {
 	for _, r := range w.requests() {
 		ids = append(ids, r.Header.Get("Last-Event-ID"))
 	}
-	require.Equal(t, []string{"", "7", "9"}, ids)
-	require.ErrorContains(t, why[0], "nothing came for 50ms")
+	require.Equal(t, []string{"", "", "7", "9"}, ids)
+	require.ErrorContains(t, why[1], "nothing came for 50ms")
 	require.ErrorContains(t, errors.Join(why...), "slow")
 }
