@@ -31,16 +31,14 @@ func CheckName(name string) error {
 // CheckPodName returns an error wrapping ErrName when name cannot be a pod's:
 // those match [a-z0-9][a-z0-9._-]{0,63}.
 func CheckPodName(name string) error {
-	bad := fmt.Errorf("%w: a pod's name must match [a-z0-9][a-z0-9._-]{0,63}, %q does not", ErrName, name)
-	if len(name) == 0 || len(name) > 64 {
-		return bad
-	}
-	for i := 0; i < len(name); i++ {
+	ok := len(name) > 0 && len(name) <= 64
+	for i := 0; i < len(name) && ok; i++ {
 		c := name[i]
 		alnum := 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
-		if !alnum && (i == 0 || c != '.' && c != '_' && c != '-') {
-			return bad
-		}
+		ok = alnum || i > 0 && (c == '.' || c == '_' || c == '-')
+	}
+	if !ok {
+		return fmt.Errorf("%w: a pod's name must match [a-z0-9][a-z0-9._-]{0,63}, %q does not", ErrName, name)
 	}
 	return nil
 }
