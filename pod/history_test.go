@@ -287,7 +287,13 @@ func TestFoldingIsLinear(t *testing.T) {
 // counted counts the changes that are read.
 type counted struct {
 	persist.PersistenceService
-	changes int
+	changes, logged int
+}
+
+func (c *counted) Log(ctx context.Context, after uint64, limit int) ([]persist.Change, error) {
+	out, err := c.PersistenceService.Log(ctx, after, limit)
+	c.logged += len(out)
+	return out, err
 }
 
 func (c *counted) Changes(ctx context.Context, key persist.Key, life, from uint64, limit int) ([]persist.Change, error) {

@@ -53,7 +53,7 @@ func watchRun(t *testing.T, seed uint64, faults bool, kinds map[string]int) {
 	crash.Pause = func(ctx context.Context) error {
 		return w.sys.Sleep(ctx, time.Duration(w.sys.Uint64()%3)*time.Millisecond)
 	}
-	w.pods.KeepForWatches(int(1 + seed%7*seed%7))
+	w.pods.KeepForWatches(int(1+seed%7*seed%7), seed%5)
 	purseHandle, err := pod.Start(w.pods, purses(nil))
 	w.must(err)
 	draw := func(n uint64) uint64 { return w.sys.Uint64() % n }
@@ -294,5 +294,44 @@ func TestWatchOfABurst(t *testing.T) {
 		w.must(err)
 		require.Greater(t, e.Position, last)
 		last = e.Position
+	}
+}
+
+// TestWatchOfOneEntityReadsItAlone: one that is far behind does not read what
+// happened to all others.
+func TestWatchOfOneEntityReadsItAlone(t *testing.T) {
+	store := &counted{PersistenceService: persisttest.NewMemory()}
+	w := newWorld(t, 1, store, ledgers(nil), pod.Config{})
+	defer w.close()
+	for i := range 400 {
+		name := "other"
+		if i%10 == 0 {
+			name = "x"
+		}
+		_, err := w.ask(name, set{i})
+		w.must(err)
+	}
+	w.pods.KeepForWatches(1, 10)
+	for _, half := range []bool{false, true} {
+		r := pod.WatchRequest{Pods: []string{"ledgers"}, Name: "x", Resume: true}
+		if half {
+			page, err := w.h.Pod.History(bg, "x", pod.HistoryOptions{From: 20, To: 20})
+			w.must(err)
+			r.After = page.Revisions[0].Position
+		}
+		store.changes, store.logged = 0, 0
+		watch, err := w.pods.Watch(bg, r)
+		w.must(err)
+		for rev := uint64(1); rev <= 40; rev++ {
+			if half && rev <= 20 {
+				continue
+			}
+			e, err := watch.Next(bg)
+			w.must(err)
+			require.Equal(t, rev, e.Revision)
+		}
+		require.Less(t, store.changes, 100)
+		require.Zero(t, store.logged)
+		watch.Close()
 	}
 }

@@ -51,6 +51,7 @@ type hub struct {
 	through   uint64             // everything through it is told
 	from      uint64             // everything behind it and not behind through is in the ring
 	keeps     int                // changes at most
+	far       uint64             // positions from which on a watch of one entity does not read all others
 	ring      []*change
 	bytes     int
 	running   bool
@@ -71,7 +72,7 @@ type hub struct {
 }
 
 func (h *hub) init(p *Pods) {
-	h.pods, h.keeps = p, keptChanges
+	h.pods, h.keeps, h.far = p, keptChanges, keptChanges
 	h.whole, h.entities = map[string][]*tail{}, map[persist.Key][]*tail{}
 	h.shown, h.slow = map[uint64]struct{}{}, map[persist.Key]struct{}{}
 	h.priors = map[priorKey]*snapshot.Record{}

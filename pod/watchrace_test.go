@@ -26,7 +26,7 @@ func TestWatchesSideBySide(t *testing.T) {
 	store := &booked{PersistenceService: memory.Open(memory.Config{})}
 	pods, err := pod.Open(sys, store, pod.Config{Committer: persist.CommitterConfig{KeepChanges: 500}})
 	require.NoError(t, err)
-	pods.KeepForWatches(50)
+	pods.KeepForWatches(50, 100)
 	h, err := pod.Start(pods, ledgers(nil))
 	require.NoError(t, err)
 	p, err := pod.Start(pods, purses(nil))

@@ -72,7 +72,7 @@ func (t *tail) read(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	limit := t.pages.next()
-	changes, mark, err := readLog(ctx, h.committer.Service(), at, to, limit)
+	changes, mark, err := t.journal(ctx, at, to, limit)
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
@@ -154,6 +154,72 @@ func (t *tail) moveTo(at uint64) {
 	t.at = max(t.at, at)
 }
 
+// journal is readLog, of which a watch of one entity that is far behind looks at
+// that entity's changes alone, where that is possible.
+func (t *tail) journal(ctx context.Context, at, to uint64, limit int) (changes []persist.Change, mark uint64, err error) {
+	store, r := t.hub.committer.Service(), &t.watch.req
+	if r.Name != "" && to-min(at, to) > t.hub.far {
+		changes, is, err := readEntity(ctx, store, persist.Key{Pod: r.Pods[0], Name: r.Name}, at, to, limit)
+		if err == nil && is {
+			mark, err = trimmedThrough(ctx, store)
+		}
+		if err != nil || is {
+			return changes, mark, err
+		}
+	}
+	return readLog(ctx, store, at, to, limit)
+}
+
+// readEntity is readLog for one entity, without the mark; is is false when the
+// journal has, or had a moment ago, changes of more than its present life.
+func readEntity(ctx context.Context, store persist.PersistenceService, key persist.Key, at, to uint64, limit int) (changes []persist.Change, is bool, err error) {
+	head, err := store.Load(ctx, key)
+	if err != nil {
+		return nil, false, nil // it is absent, or whoever reads the log finds out
+	}
+	from := uint64(0)
+	if head.Life > at {
+		first, err := store.Changes(ctx, key, 0, 0, 1)
+		if err != nil || len(first) == 0 || first[0].Life != head.Life {
+			return nil, false, err
+		}
+	} else if from, err = revisionBehind(ctx, store, key, &head, at); err != nil {
+		return nil, false, err
+	}
+	if changes, err = store.Changes(ctx, key, head.Life, from, limit); err != nil {
+		return nil, false, fmt.Errorf("read the history of %s: %w", key, err)
+	}
+	return through(changes, to), true, nil
+}
+
+// revisionBehind returns a revision of the head's life from which on all changes
+// are behind a position, and before which none is.
+func revisionBehind(ctx context.Context, store persist.PersistenceService, key persist.Key, head *snapshot.Record, at uint64) (uint64, error) {
+	low, high := uint64(0), head.Revision+1
+	for low < high {
+		middle := low + (high-low)/2
+		changes, err := store.Changes(ctx, key, head.Life, middle, 1)
+		if err != nil {
+			return 0, fmt.Errorf("read the history of %s: %w", key, err)
+		}
+		if len(changes) == 0 || changes[0].Position > at {
+			high = middle
+		} else {
+			low = changes[0].Revision + 1
+		}
+	}
+	return low, nil
+}
+
+// through returns the changes that are not behind a position.
+func through(changes []persist.Change, to uint64) []persist.Change {
+	n := len(changes)
+	for n > 0 && changes[n-1].Position > to {
+		n--
+	}
+	return changes[:n]
+}
+
 // readLog reads changes behind a position that are not behind to, at most limit;
 // when there are fewer there are no others. Those through the mark may be
 // missing, since retention has dropped them.
@@ -165,11 +231,7 @@ func readLog(ctx context.Context, store persist.PersistenceService, after, to ui
 	if mark, err = trimmedThrough(ctx, store); err != nil {
 		return nil, 0, err
 	}
-	n := len(changes)
-	for n > 0 && changes[n-1].Position > to {
-		n--
-	}
-	return changes[:n], mark, nil
+	return through(changes, to), mark, nil
 }
 
 // trimmedThrough returns the position through which changes may have been
