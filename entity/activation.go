@@ -173,7 +173,7 @@ func (a *activation) PreRestart(ctx *actor.Context, _ error, _ any) {
 // abandon ends an activation that did not retire. What it has in flight may or
 // may not become durable.
 func (a *activation) abandon(ctx *actor.Context) {
-	a.async.last(ctx, a)
+	a.async.last(a)
 	a.async.cancel()
 	a.mail.outbox.stop()
 	a.host.SetRemoving(false)

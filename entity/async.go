@@ -232,7 +232,7 @@ func readHead(ctx context.Context, a *activation, t *flushTimer, store persist.P
 
 // last writes what is not written when the entity ends without leaving in
 // order, behind a write in flight. Nobody hears of the outcome.
-func (f *flusher) last(ctx *actor.Context, a *activation) {
+func (f *flusher) last(a *activation) {
 	if a.poison != nil || f.clean(a) {
 		return
 	}
