@@ -41,6 +41,21 @@ type Pod struct {
 	// ReadOnly says that the program does not have the pod's type.
 	ReadOnly bool      `json:"readOnly"`
 	Messages []Message `json:"messages"`
+	// History is what is kept of changes; nil in lists.
+	History *Retention `json:"history"`
+}
+
+// Retention is what is kept of the changes of a pod's entities.
+type Retention struct {
+	// Changes is how many of the store's last changes are kept.
+	Changes uint64 `json:"changes"`
+	// Age is how long changes are kept, such as "24h0m0s"; empty when age drops
+	// none.
+	Age string `json:"age"`
+	// Dropped is the position through which changes may have been dropped,
+	// Position the newest one of the store.
+	Dropped  uint64 `json:"dropped"`
+	Position uint64 `json:"position"`
 }
 
 // Message describes one message of a pod's entities.

@@ -290,6 +290,9 @@ func TestHistory(t *testing.T) {
 	ctx := t.Context()
 	w.docs()
 	e := w.c.Entity("docs", "d")
+	p, err := w.c.Pod(ctx, "docs")
+	require.NoError(t, err)
+	require.Positive(t, p.History.Changes)
 	began := time.Now().Add(-time.Second)
 	for i := range 7 {
 		_, err := e.Put(ctx, note{N: i + 1})
