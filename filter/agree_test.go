@@ -238,6 +238,18 @@ func TestAgreesWithCEL(t *testing.T) {
 				got, err := f.Match(context.Background(), &s)
 				require.NoError(t, err)
 				require.Equal(t, want, got, "%s: %s over %v", r.Codec, text, tree)
+				paths, ok := f.Paths()
+				if !ok {
+					continue
+				}
+				values := make([]filter.Value, len(paths))
+				for i, p := range paths {
+					values[i], _ = p.Value(&s)
+				}
+				s.ResetValues("rooms", "tower-1", values)
+				got, err = f.Match(context.Background(), &s)
+				require.NoError(t, err)
+				require.Equal(t, want, got, "by values: %s over %v", text, tree)
 			}
 		}
 	})

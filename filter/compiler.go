@@ -21,6 +21,9 @@ type compiler struct {
 	tree *ast.AST
 	cels []*celPart
 	keys keys
+
+	paths []Path // of own nodes, once each
+	whole bool   // an own node looks at more than values
 }
 
 // celPart is a part for cel-go whose program is made once all are known, since

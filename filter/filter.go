@@ -2,13 +2,16 @@ package filter
 
 import (
 	"context"
+	"slices"
 )
 
 // Filter is a compiled expression that an entity matches or does not. It is
 // immutable and safe for concurrent use.
 type Filter struct {
-	text string
-	root node
+	text  string
+	root  node
+	paths []Path
+	whole bool // it looks at more of an entity than the values at its paths
 }
 
 // Compile compiles an expression in CEL over pod, name (strings), life, revision
@@ -24,11 +27,15 @@ func Compile(text string) (*Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Filter{text: text, root: root}, nil
+	return &Filter{text: text, root: root, paths: c.paths, whole: c.whole || len(c.cels) > 0}, nil
 }
 
 // String returns the expression's text.
 func (f *Filter) String() string { return f.text }
+
+// Paths returns the paths whose values, beside pod and name, decide alone
+// whether an entity matches; ok is false if the filter looks at more.
+func (f *Filter) Paths() (paths []Path, ok bool) { return slices.Clone(f.paths), !f.whole }
 
 // Match says whether the subject's entity matches. A missing key, a value of
 // another type than the expression needs, and a result that is no bool are no
@@ -36,8 +43,18 @@ func (f *Filter) String() string { return f.text }
 // ended; the context is looked at only by expressions with comprehensions, so a
 // scan looks at it between entities.
 func (f *Filter) Match(ctx context.Context, s *Subject) (bool, error) {
-	s.ctx, s.spent, s.failed = ctx, 0, nil
+	s.spent = 0
+	if f.whole {
+		s.ctx = ctx
+	}
 	out := f.root.judge(s)
-	s.ctx = nil
-	return out == yes && s.failed == nil, s.failed
+	if f.whole {
+		s.ctx = nil
+	}
+	if s.failed != nil {
+		err := s.failed
+		s.failed = nil
+		return false, err
+	}
+	return out == yes, nil
 }

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"math"
 	"regexp"
 	"strings"
 )
@@ -8,13 +9,17 @@ import (
 // operand is a path, or a constant if the path is nil.
 type operand struct {
 	path  *Path
+	at    int // of the path among those of the filter, from 1; 0 for pod and name
 	value Value
 }
 
 // get returns the operand's value, the missing one where it has none.
 func (o *operand) get(s *Subject) Value {
-	if o.path == nil {
+	switch {
+	case o.path == nil:
 		return o.value
+	case o.at > 0 && s.values != nil:
+		return s.values[o.at-1]
 	}
 	v, _ := o.path.lookup(s)
 	return v
@@ -67,7 +72,11 @@ type orderNode struct {
 }
 
 func (n *orderNode) judge(s *Subject) verdict {
-	c, ok := order(n.left.get(s), n.right.get(s))
+	v, w := n.left.get(s), n.right.get(s)
+	if v.form == formFloat && w.form == formFloat { // the usual, without the detours
+		return n.floats(math.Float64frombits(v.bits), math.Float64frombits(w.bits))
+	}
+	c, ok := order(v, w)
 	if !ok {
 		return none
 	}
@@ -80,6 +89,18 @@ func (n *orderNode) judge(s *Subject) verdict {
 		return verdictOf(c > 0)
 	}
 	return verdictOf(c >= 0)
+}
+
+func (n *orderNode) floats(f, g float64) verdict {
+	switch n.op {
+	case less:
+		return verdictOf(f < g)
+	case lessOrEqual:
+		return verdictOf(f <= g)
+	case greater:
+		return verdictOf(f > g)
+	}
+	return verdictOf(f >= g)
 }
 
 // amongNode is value in [constants].

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"regexp"
+	"slices"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -121,6 +122,7 @@ func (c *compiler) membership(args []ast.Expr) node {
 	if !ok || in.path == nil || in.path.root != rootState || value.path != nil || value.value.form != formString {
 		return nil
 	}
+	c.whole = true
 	return &containsNode{value: value.value, key: keyStep(value.value.text), path: in.path}
 }
 
@@ -171,6 +173,7 @@ func (c *compiler) presence(sel ast.SelectExpr) node {
 	if !ok || inside.path == nil || inside.path.root != rootState {
 		return nil
 	}
+	c.whole = true
 	return &hasNode{inside: inside.path, key: keyStep(sel.FieldName())}
 }
 
@@ -185,9 +188,24 @@ func (c *compiler) operand(e ast.Expr) (operand, bool) {
 		}
 	}
 	if p, ok := c.path(e); ok {
-		return operand{path: p}, true
+		return operand{path: p, at: c.place(p)}, true
 	}
 	return operand{}, false
+}
+
+// place returns the number, from 1, of a path whose value is to be known; 0 for
+// those that every subject has.
+func (c *compiler) place(p *Path) int {
+	if p.root == rootPod || p.root == rootName {
+		return 0
+	}
+	text := p.String()
+	at := slices.IndexFunc(c.paths, func(q Path) bool { return q.String() == text })
+	if at < 0 {
+		at = len(c.paths)
+		c.paths = append(c.paths, *p)
+	}
+	return at + 1
 }
 
 // path compiles what reads one member of the envelope, or a place in the state.

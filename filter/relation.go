@@ -19,9 +19,6 @@ func equal(v, w Value) bool {
 // order is CEL's order of bools, numbers, strings, bytes and times; ok is false
 // where CEL has none.
 func order(v, w Value) (c int, ok bool) {
-	if v.form == formFloat && w.form == formFloat {
-		return cmp.Compare(math.Float64frombits(v.bits), math.Float64frombits(w.bits)), true
-	}
 	rank := v.form.rank()
 	if rank != w.form.rank() {
 		return 0, false
@@ -41,6 +38,7 @@ func order(v, w Value) (c int, ok bool) {
 // one, unless the float is beyond all integers of its size.
 func orderNumbers(v, w Value) int {
 	switch {
+	case v.form == formFloat && w.form == formFloat:
 	case v.form == formFloat:
 		return orderFloat(math.Float64frombits(v.bits), w)
 	case w.form == formFloat:

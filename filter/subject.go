@@ -13,6 +13,7 @@ type Subject struct {
 	pod, name string
 	record    *snapshot.Record
 	state     raw
+	values    []Value // in place of all else but pod and name; see ResetValues
 
 	scope  scope           // what cel-go sees of it
 	ctx    context.Context // of the Match under way
@@ -35,7 +36,15 @@ func (s *Subject) Reset(pod, name string, r *snapshot.Record) {
 	if r == nil {
 		r = &snapshot.Record{}
 	}
-	s.pod, s.name, s.record = pod, name, r
+	s.pod, s.name, s.record, s.values = pod, name, r, nil
 	s.state.data, s.state.encoding = r.State, encodingOf(r.Codec)
 	s.scope.forget()
+}
+
+// ResetValues turns the subject to an entity of which the values at a filter's
+// paths are known already: those of Filter.Paths, in that order. The subject
+// serves for Match of that filter alone, and for the paths pod and name. The
+// values must not change while it is used.
+func (s *Subject) ResetValues(pod, name string, values []Value) {
+	s.pod, s.name, s.values = pod, name, values
 }

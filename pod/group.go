@@ -68,11 +68,10 @@ type groupState struct {
 func newGrouping(g *Group) *grouping { return &grouping{group: g, byKey: map[string]*groupState{}} }
 
 // add counts the subject's entity in its group.
-func (g *grouping) add(s *filter.Subject) error {
+func (g *grouping) add(s *search) error {
 	g.scratch = g.scratch[:0]
-	for _, p := range g.group.By {
-		v, _ := p.Value(s)
-		g.scratch = v.AppendKey(g.scratch)
+	for i := range g.group.By {
+		g.scratch = s.value(&g.group.By[i]).AppendKey(g.scratch)
 	}
 	state := g.byKey[string(g.scratch)]
 	if state == nil {
@@ -80,15 +79,14 @@ func (g *grouping) add(s *filter.Subject) error {
 			return fmt.Errorf("%w: there are more than %d; group by something coarser, or filter more", ErrTooManyGroups, MaxGroups)
 		}
 		state = &groupState{key: string(g.scratch), fields: make([]tally, len(g.group.Fields))}
-		for _, p := range g.group.By {
-			v, _ := p.Value(s)
-			state.by = append(state.by, v.Clone())
+		for i := range g.group.By {
+			state.by = append(state.by, s.value(&g.group.By[i]).Clone())
 		}
 		g.byKey[state.key] = state
 	}
 	state.count++
 	for i := range g.group.Fields {
-		if v, ok := g.group.Fields[i].Path.Value(s); ok && v.Kind() != filter.Null {
+		if v := s.value(&g.group.Fields[i].Path); v.Kind() != filter.Missing && v.Kind() != filter.Null {
 			state.fields[i].add(g.group.Fields[i].Of, v)
 		}
 	}

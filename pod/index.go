@@ -98,6 +98,20 @@ func (i *indexing) viewed(pod, name string, r *snapshot.Record) {
 	x.put(pod, name, r)
 }
 
+// left notes, while the store is read for the indexes, what the view of an
+// entity shows that leaves memory: what was read of it may be older.
+func (i *indexing) left(pod, name string, r *snapshot.Record) {
+	if x := i.Load(); x != nil && x.filling() {
+		i.viewed(pod, name, r)
+	}
+}
+
+func (x *indexes) filling() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.seen != nil
+}
+
 // put makes the entries of one entity. The lock is held.
 func (x *indexes) put(pod, name string, r *snapshot.Record) {
 	old := x.keys[name]

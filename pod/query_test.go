@@ -392,12 +392,16 @@ func TestQueryKnowsThatAllIsInMemory(t *testing.T) {
 // was acknowledged before it.
 func TestQueriesSeeWhatIsAcknowledged(t *testing.T) {
 	for name, def := range map[string]pod.Definition{
-		"sync": {Type: "document"}, "indexed": {Type: "document", Index: []string{"state.v", "state.me"}},
+		"resident": {Type: "document"}, "sync": {Type: "document"}, "indexed": {Type: "document", Index: []string{"state.v", "state.me"}},
 		"async": {Type: "document", Durability: "async:5ms", Index: []string{"state.me"}}, "volatile": {Type: "document", Durability: "volatile"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sys := actor.NewSystem("queries", actor.Config{})
-			pods, err := pod.Open(sys, memory.Open(memory.Config{}), pod.Config{MaxActive: 6, IdleAfter: 5 * time.Millisecond})
+			cfg := pod.Config{MaxActive: 6, IdleAfter: 5 * time.Millisecond}
+			if name == "resident" {
+				cfg = pod.Config{MaxActive: -1, IdleAfter: -1}
+			}
+			pods, err := pod.Open(sys, memory.Open(memory.Config{}), cfg)
 			require.NoError(t, err)
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 			defer cancel()
@@ -405,23 +409,24 @@ func TestQueriesSeeWhatIsAcknowledged(t *testing.T) {
 			require.NoError(t, err)
 			var wg sync.WaitGroup
 			for g := range 8 {
+				me := fmt.Sprint("n", g)
+				queries := []pod.Query{
+					{Filter: compiled(t, fmt.Sprintf("state.me == %d", g))},
+					{Filter: compiled(t, fmt.Sprintf("state.me == %d && state.v >= 0", g)), Sort: []pod.Order{{Path: path(t, "state.v")}}},
+					{Filter: compiled(t, fmt.Sprintf("state.me == %d", g)), Count: true}, {Prefix: me},
+				}
+				shown := []filter.Path{path(t, "state")}
 				wg.Add(1)
 				go func() {
 					defer wg.Done()
 					rng := rand.New(rand.NewPCG(uint64(g), 1))
-					me := fmt.Sprint("n", g)
-					queries := []pod.Query{
-						{Filter: compiled(t, fmt.Sprintf("state.me == %d", g))},
-						{Filter: compiled(t, fmt.Sprintf("state.me == %d && state.v >= 0", g)), Sort: []pod.Order{{Path: path(t, "state.v")}}},
-						{Filter: compiled(t, fmt.Sprintf("state.me == %d", g)), Count: true}, {Prefix: me},
-					}
 					for i := range 60 {
 						if _, err := p.Ask(ctx, me, entity.Merge{"me": g, "v": i}); err != nil {
 							t.Error(err)
 							return
 						}
 						q := queries[rng.IntN(len(queries))]
-						q.Select = []filter.Path{path(t, "state")}
+						q.Select = shown
 						r, err := p.Query(ctx, q)
 						if err != nil || len(r.Items) != 1 || string(r.Items[0].Selected) != fmt.Sprintf(`{"state":{"me":%d,"v":%d}}`, g, i) {
 							t.Errorf("%s %d: %v %v", me, i, err, r.Items)

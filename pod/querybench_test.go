@@ -110,14 +110,16 @@ func BenchmarkQueryWarm(b *testing.B) {
 	for i := range chambersCount {
 		names[i], states[i] = chamberName(i), chamberOf(i)
 	}
-	found := 0
 	b.Run("loop", func(b *testing.B) {
 		for b.Loop() {
-			found = 0
+			found := 0
 			for i := range states {
 				if states[i].Celsius > 21.0 && strings.HasPrefix(names[i], "tower-") {
 					found++
 				}
+			}
+			if found == 0 {
+				b.Fatal("none is found")
 			}
 		}
 		perChamber(b)
@@ -129,10 +131,8 @@ func BenchmarkQueryWarm(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				r, err := p.Query(context.Background(), q)
-				require.NoError(b, err)
-				if q.Count {
-					require.Equal(b, found, r.Count)
+				if _, err := p.Query(context.Background(), q); err != nil {
+					b.Fatal(err)
 				}
 			}
 			perChamber(b)

@@ -18,7 +18,7 @@ import (
 func (s *search) appendKey(dst []byte, pod, name string) []byte {
 	for i := range s.query.Sort {
 		o := &s.query.Sort[i]
-		v, _ := o.Path.Value(&s.subject)
+		v := s.value(&o.Path)
 		start := len(dst)
 		dst = v.AppendKey(dst)
 		if o.Descending {
@@ -36,7 +36,7 @@ func nameKey(dst []byte, pod, name string) []byte {
 func (s *search) orderID() []byte {
 	h := fnv.New32a()
 	for _, o := range s.query.Sort {
-		fmt.Fprintf(h, "%s %t\n", o.Path, o.Descending)
+		_, _ = h.Write(fmt.Appendf(nil, "%s %t\n", o.Path, o.Descending))
 	}
 	return h.Sum(nil)
 }

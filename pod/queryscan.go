@@ -14,6 +14,9 @@ func (s *search) run(p *Pod) error {
 	if names, ok := p.candidates(s.query.Filter); ok {
 		return s.byName(p, names)
 	}
+	if done, err := s.inTable(p); done || err != nil {
+		return err
+	}
 	if s.query.Filter != nil || s.whole() {
 		if resident, ok := p.allResident(); ok {
 			return s.inMemory(p, resident)

@@ -25,6 +25,8 @@ type search struct {
 	afterPod, afterName string // the same of one that is not
 
 	subject   filter.Subject
+	columns   *columns       // what tables it needs; nil if none help it
+	row       []filter.Value // of the table, while one is looked at
 	projected *filter.Projection
 	first     firsts
 	scratch   []byte
@@ -51,6 +53,7 @@ func newSearch(ctx context.Context, q Query, many bool) (*search, error) {
 	if len(q.Select) > 0 {
 		s.projected = filter.NewProjection(q.Select)
 	}
+	s.columns = newColumns(&s.query)
 	if q.Group != nil {
 		s.groups = newGrouping(q.Group)
 		return s, nil
@@ -88,30 +91,39 @@ func (s *search) consider(p *Pod, name string, r *snapshot.Record) error {
 		return err
 	}
 	s.subject.Reset(p.name, name, r)
-	if s.query.Filter != nil {
-		ok, err := s.query.Filter.Match(s.ctx, &s.subject)
-		if err != nil || !ok {
-			return err
-		}
+	ok, err := s.matches()
+	if err != nil || !ok {
+		return err
 	}
 	s.count++
 	if s.groups != nil {
-		return s.groups.add(&s.subject)
+		return s.groups.add(s)
 	}
 	s.keep(p, name, r)
 	return nil
 }
 
+func (s *search) matches() (bool, error) {
+	if s.query.Filter == nil {
+		return true, nil
+	}
+	return s.query.Filter.Match(s.ctx, &s.subject)
+}
+
+// value returns what the subject has at a path of the query.
+func (s *search) value(p *filter.Path) filter.Value {
+	if s.row != nil {
+		if at, ok := s.columns.at[p]; ok {
+			return s.row[at]
+		}
+	}
+	v, _ := p.Value(&s.subject)
+	return v
+}
+
 // keep puts the subject's entity among the first ones if it is one of them.
 func (s *search) keep(p *Pod, name string, r *snapshot.Record) {
-	if len(s.query.Sort) == 0 && !s.behind(p.name, name) {
-		return
-	}
-	s.scratch = s.appendKey(s.scratch[:0], p.name, name)
-	if s.after != nil && bytes.Compare(s.scratch, s.after) <= 0 {
-		return
-	}
-	if len(s.first) > s.limit && bytes.Compare(s.scratch, s.first[0].key) >= 0 {
+	if !s.early(p, name) {
 		return
 	}
 	c := candidate{
@@ -125,6 +137,22 @@ func (s *search) keep(p *Pod, name string, r *snapshot.Record) {
 	if len(s.first) > s.limit+firstListedExtra {
 		heap.Pop(&s.first)
 	}
+}
+
+// early makes the subject's key in scratch, and says whether it is behind the
+// cursor and among the first ones so far.
+func (s *search) early(p *Pod, name string) bool {
+	full := len(s.first) > s.limit
+	if len(s.query.Sort) == 0 {
+		if !s.behind(p.name, name) || full && !s.many && name >= s.first[0].view.Name {
+			return false
+		}
+	}
+	s.scratch = s.appendKey(s.scratch[:0], p.name, name)
+	if s.after != nil && bytes.Compare(s.scratch, s.after) <= 0 {
+		return false
+	}
+	return !full || bytes.Compare(s.scratch, s.first[0].key) < 0
 }
 
 // behind says whether a name lies behind the cursor of a query without an order.

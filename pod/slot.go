@@ -28,6 +28,7 @@ type slot struct {
 	used atomic.Uint64                   // when it handled its last message, by the pods' count of uses
 	stay atomic.Bool                     // its passivation is paused
 	ends atomic.Bool                     // a deletion is under way
+	row  atomic.Pointer[row]             // its place in a roster, if it has one
 	here atomic.Bool                     // it counts as resident: from its start, since one that is stopped before that says no goodbye
 
 	// An earlier activation of the name may have units at the committer: the
@@ -52,6 +53,7 @@ func (s *slot) SetView(r *snapshot.Record) {
 		s.pod.hub.replaces(s.Key(), before)
 	}
 	s.pod.indexes.viewed(s.pod.name, s.name, r)
+	s.row.Load().changed()
 }
 func (s *slot) Published(c persist.Change) {
 	s.pod.hub.shows(&c)
@@ -82,6 +84,7 @@ func (s *slot) Gone(unsettled bool) {
 		s.residents.left()
 	}
 	s.SetRemoving(false)
+	s.pod.indexes.left(s.pod.name, s.name, s.view.Load())
 	if !unsettled || mutant.On(mutant.SlotForgetsUnsettled) {
 		s.pod.slots.remove(s)
 	}
@@ -97,6 +100,8 @@ type slots struct {
 	seed maphash.Seed
 	// departures counts the entities that left; see census.
 	departures, census atomic.Uint64
+	roster             atomic.Pointer[roster] // nil: nobody needed one since somebody left
+	counting           sync.Mutex             // is held by whoever makes one
 	shards             [shards]struct {
 		mu sync.RWMutex
 		m  map[string]*slot
@@ -131,9 +136,13 @@ func (t *slots) ensure(name string, spawn func(succeeds bool) (*slot, error)) (*
 	if s := sh.m[name]; s != nil && !s.ref.Stopped() {
 		return s, nil
 	}
-	s, err := spawn(sh.m[name] != nil)
+	before := sh.m[name]
+	s, err := spawn(before != nil)
 	if err != nil {
 		return nil, err
+	}
+	if before != nil {
+		t.departed()
 	}
 	sh.m[name] = s
 	return s, nil
@@ -148,8 +157,15 @@ func (t *slots) remove(s *slot) {
 	}
 	delete(sh.m, s.name)
 	if r := s.view.Load(); r == nil || r.Revision != 0 {
-		t.departures.Add(1) // under the lock, which whoever counts the slots takes
+		t.departed()
 	}
+}
+
+// departed notes that a slot that may have been an entity's is there no longer.
+// The shard's lock is held, which whoever counts the slots takes.
+func (t *slots) departed() {
+	t.departures.Add(1)
+	t.dropRoster()
 }
 
 // all returns the slots for which want holds, in no order.
@@ -174,6 +190,7 @@ func (p *Pod) spawn(name string, spec *entity.Spec, succeeds bool) (*slot, error
 	s.succeeds.Store(succeeds)
 	s.stay.Store(p.pinned.has(name))
 	s.Used()
+	p.slots.roster.Load().came(s) // before it can have a view
 	ref, created, err := p.manager.EnsureChild(name, func() actor.Props {
 		return actor.Props{
 			New:     s.begins,

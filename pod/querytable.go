@@ -1,0 +1,143 @@
+package pod
+
+import (
+	"context"
+	"strings"
+
+	"github.com/twinsrv/twinsrv/filter"
+)
+
+// mostColumns is the most paths of a query that tables are kept for.
+const mostColumns = 8
+
+// columns are the paths that a query looks at. Those of its filter come first,
+// in the filter's order.
+type columns struct {
+	paths []filter.Path
+	at    map[*filter.Path]int // of the query's own paths, by where they stand in it
+}
+
+// newColumns returns a query's columns; nil if it looks at more than the values
+// at some paths, or need not look at every entity.
+func newColumns(q *Query) *columns {
+	c := &columns{at: map[*filter.Path]int{}}
+	if q.Filter != nil {
+		var ok bool
+		if c.paths, ok = q.Filter.Paths(); !ok {
+			return nil
+		}
+	} else if !q.Count && q.Group == nil && len(q.Sort) == 0 {
+		return nil
+	}
+	for i := range q.Sort {
+		c.add(&q.Sort[i].Path)
+	}
+	if q.Group != nil {
+		for i := range q.Group.By {
+			c.add(&q.Group.By[i])
+		}
+		for i := range q.Group.Fields {
+			c.add(&q.Group.Fields[i].Path)
+		}
+	}
+	if len(c.paths) > mostColumns {
+		return nil
+	}
+	return c
+}
+
+func (c *columns) add(p *filter.Path) {
+	text := p.String()
+	if text == "name" || text == "pod" {
+		return // every subject has them
+	}
+	for i := range c.paths {
+		if c.paths[i].String() == text {
+			c.at[p] = i
+			return
+		}
+	}
+	c.at[p] = len(c.paths)
+	c.paths = append(c.paths, *p)
+}
+
+// inTable looks through a table of the pod, where it can have one.
+func (s *search) inTable(p *Pod) (done bool, err error) {
+	if s.columns == nil {
+		return false, nil
+	}
+	r := p.currentRoster()
+	if r == nil {
+		return false, nil
+	}
+	late := r.latecomers()
+	t := r.table(p, s.columns.paths)
+	if t == nil {
+		return false, nil
+	}
+	defer t.mu.Unlock()
+	if err := s.rows(p, r, t); err != nil {
+		return false, err
+	}
+	for _, n := range t.unknown {
+		if err := s.one(p, r.names[n]); err != nil {
+			return false, err
+		}
+	}
+	return true, s.inMemory(p, late)
+}
+
+func (s *search) rows(p *Pod, r *roster, t *table) error {
+	defer func() { s.row = nil }()
+	for n, name := range r.names {
+		if n%lookAtContext == 0 && s.ctx.Err() != nil {
+			return context.Cause(s.ctx)
+		}
+		if !t.there[n] || s.query.Prefix != "" && !strings.HasPrefix(name, s.query.Prefix) {
+			continue
+		}
+		s.row = t.values(n)
+		s.subject.ResetValues(p.name, name, s.row)
+		ok, err := s.matches()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		s.count++
+		switch {
+		case s.groups != nil:
+			err = s.groups.add(s)
+		case s.early(p, name):
+			err = s.keepRow(p, r.slots[n])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepRow keeps a row's entity as its view shows it. That may be newer than the
+// table and match no longer.
+func (s *search) keepRow(p *Pod, slot *slot) error {
+	s.row = nil
+	r := slot.view.Load()
+	if r == nil {
+		v, err := p.Get(s.ctx, slot.name)
+		if err != nil {
+			return s.missed(p, slot.name, err)
+		}
+		r = &v.record
+	}
+	if r.Revision == 0 {
+		return nil
+	}
+	s.subject.Reset(p.name, slot.name, r)
+	ok, err := s.matches()
+	if ok && err == nil {
+		s.keep(p, slot.name, r)
+	}
+	return err
+}

@@ -1,0 +1,245 @@
+package pod
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/twinsrv/twinsrv/filter"
+)
+
+// A roster lists the slots of a pod of which all is in memory (see census), so
+// that queries can keep tables of what they look at: the values at their paths,
+// one row a slot, next to each other in memory. To look at a table takes a
+// fraction of the time that it takes to find each entity's state and the values
+// in it, which are spread over all of the memory.
+//
+// Slots that come later are listed behind it. When one leaves, the roster is
+// dropped with its tables.
+type roster struct {
+	departures uint64 // for which it holds
+	slots      []*slot
+	names      []string
+	tables     *tables
+	ready      atomic.Bool
+
+	mu   sync.Mutex
+	late []*slot // that came since
+}
+
+// tables are those of a roster, the one used last first. Rows hold on to them
+// and not to the roster, so that they let go of all of it when it is dropped.
+type tables struct{ atomic.Pointer[[]*table] }
+
+// row is a slot's place in a roster.
+type row struct {
+	tables *tables
+	number int
+}
+
+// changed notes that the view of a row's slot is another one.
+func (r *row) changed() {
+	if r == nil {
+		return
+	}
+	if all := r.tables.Load(); all != nil {
+		for _, t := range *all {
+			t.dirty[r.number/64].Or(1 << (r.number % 64))
+		}
+	}
+}
+
+// came lists a slot that is about to come.
+func (r *roster) came(s *slot) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.late = append(r.late, s)
+}
+
+// latecomers returns the slots that came since the roster was made.
+func (r *roster) latecomers() []*slot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clip(r.late)
+}
+
+// fits says whether few enough came late.
+func (r *roster) fits() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.late) <= fewAlways+len(r.slots)/8
+}
+
+// currentRoster returns the pod's roster, made anew where there is none that
+// fits; nil without a census.
+func (p *Pod) currentRoster() *roster {
+	departures := p.slots.departures.Load()
+	if p.slots.census.Load() != departures+1 {
+		return nil
+	}
+	if r := p.slots.roster.Load(); r != nil && r.departures == departures && r.ready.Load() && r.fits() {
+		return r
+	}
+	if !p.slots.counting.TryLock() {
+		return nil // another query makes it
+	}
+	defer p.slots.counting.Unlock()
+	p.slots.dropRoster()
+	r := &roster{departures: departures, tables: &tables{}}
+	p.slots.roster.Store(r)
+	// Slots are put in their place under their shard's lock. So one that came
+	// since it was stored is late, found here, or both.
+	all := p.slots.all(func(*slot) bool { return true })
+	var names strings.Builder // next to each other, as the values are
+	for i, s := range all {
+		s.row.Store(&row{r.tables, i})
+		names.WriteString(s.name)
+	}
+	rest := names.String()
+	for _, s := range all {
+		r.names = append(r.names, rest[:len(s.name)])
+		rest = rest[len(s.name):]
+	}
+	r.slots = all
+	r.mu.Lock()
+	r.late = slices.DeleteFunc(r.late, func(s *slot) bool { at := s.row.Load(); return at != nil && at.tables == r.tables })
+	r.mu.Unlock()
+	if p.slots.departures.Load() != departures {
+		return nil // whoever left has dropped it
+	}
+	r.ready.Store(true)
+	return r
+}
+
+// dropRoster lets go of the roster and its tables.
+func (t *slots) dropRoster() {
+	if r := t.roster.Swap(nil); r != nil {
+		r.tables.Store(nil)
+	}
+}
+
+const (
+	mostTables = 4
+	mostCells  = 1 << 20 // of a table
+	longText   = 256     // bytes of a text that a table shares with the state
+)
+
+// table has the values at some paths for each row of a roster.
+type table struct {
+	roster *roster
+	paths  []filter.Path
+	texts  []string
+	dirty  []atomic.Uint64 // a bit for each row whose values are not those of its view
+
+	mu      sync.Mutex // is held by whoever looks at the table
+	cells   []filter.Value
+	there   []bool // the row's slot has an entity
+	unknown []int  // rows of which the store alone knows
+	subject filter.Subject
+}
+
+// table returns the roster's table of the paths, which the caller must unlock;
+// nil if another one is looking at it, or it would be too large.
+func (r *roster) table(p *Pod, paths []filter.Path) *table {
+	texts := make([]string, len(paths))
+	for i := range paths {
+		texts[i] = paths[i].String()
+	}
+	if len(paths)*len(r.slots) > mostCells {
+		return nil
+	}
+	t := r.share(paths, texts)
+	if p.slots.roster.Load() != r {
+		r.tables.Store(nil) // it was dropped meanwhile
+	}
+	if !t.mu.TryLock() {
+		return nil
+	}
+	t.refresh(p)
+	return t
+}
+
+// share finds or makes the table of the paths.
+func (r *roster) share(paths []filter.Path, texts []string) *table {
+	for {
+		old := r.tables.Load()
+		var all []*table
+		if old != nil {
+			all = *old
+		}
+		at := slices.IndexFunc(all, func(t *table) bool { return slices.Equal(t.texts, texts) })
+		if at == 0 {
+			return all[0]
+		}
+		var t *table
+		if at > 0 {
+			t = all[at]
+		} else {
+			t = newTable(r, paths, texts)
+		}
+		next := append([]*table{t}, slices.DeleteFunc(slices.Clone(all), func(o *table) bool { return o == t })...)
+		next = next[:min(len(next), mostTables)]
+		if r.tables.CompareAndSwap(old, &next) {
+			return t
+		}
+	}
+}
+
+func newTable(r *roster, paths []filter.Path, texts []string) *table {
+	n := len(r.slots)
+	t := &table{
+		roster: r, paths: paths, texts: texts,
+		dirty: make([]atomic.Uint64, (n+63)/64), cells: make([]filter.Value, n*len(paths)), there: make([]bool, n),
+	}
+	for i := range t.dirty {
+		t.dirty[i].Store(^uint64(0))
+	}
+	return t
+}
+
+// refresh reads the views of the rows that are dirty. A row is clean before its
+// view is read, so that a later one makes it dirty again.
+func (t *table) refresh(p *Pod) {
+	t.unknown = t.unknown[:0]
+	for i := range t.dirty {
+		if t.dirty[i].Load() == 0 {
+			continue
+		}
+		for set := t.dirty[i].Swap(0); set != 0; set &= set - 1 {
+			if n := 64*i + bits.TrailingZeros64(set); n < len(t.there) {
+				t.read(p, n)
+			}
+		}
+	}
+}
+
+func (t *table) read(p *Pod, n int) {
+	slot := t.roster.slots[n]
+	r := slot.view.Load()
+	if r == nil {
+		t.there[n], t.unknown = false, append(t.unknown, n)
+		t.dirty[n/64].Or(1 << (n % 64))
+		return
+	}
+	t.there[n] = r.Revision != 0
+	t.subject.Reset(p.name, slot.name, r)
+	for i := range t.paths {
+		v, _ := t.paths[i].Value(&t.subject)
+		if text, ok := v.Text(); ok && len(text) <= longText {
+			v = v.Clone()
+		}
+		t.cells[n*len(t.paths)+i] = v
+	}
+	t.subject.Reset("", "", nil)
+}
+
+// values returns a row's values.
+func (t *table) values(n int) []filter.Value {
+	k := len(t.paths)
+	return t.cells[n*k : (n+1)*k : (n+1)*k]
+}

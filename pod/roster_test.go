@@ -1,0 +1,115 @@
+package pod_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/filter"
+	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/persist/persisttest"
+	"github.com/twinsrv/twinsrv/pod"
+)
+
+// TestTablesAreExact: what queries find in the tables of a pod that is all in
+// memory is what a look at all entities finds, whatever happened to these.
+func TestTablesAreExact(t *testing.T) {
+	for _, durability := range []string{"sync", "async:3ms", "volatile"} {
+		t.Run(durability, func(t *testing.T) {
+			forSeeds(t, 25, func(t *testing.T, seed uint64) {
+				store := persisttest.NewFaultStore(persisttest.NewMemory())
+				w := emptyWorld(t, seed, store, pod.Config{IdleAfter: time.Minute, MaxActive: -1})
+				defer w.close()
+				p, _, _, err := w.pods.Declare(context.Background(), "twins", pod.Definition{Type: "document", Durability: durability})
+				w.must(err)
+				rand := func(n uint64) int { return int(w.sys.Uint64() % n) }
+				for range 80 {
+					name := fmt.Sprint("n", rand(12))
+					switch rand(16) {
+					case 0:
+						w.sendTo(p.Ref(name), entity.Delete(entity.Condition{}))
+					case 1:
+						w.sendTo(p.Ref(name), entity.Passivate())
+					case 2:
+						faults := []persisttest.Fault{persisttest.FailBefore, persisttest.UnknownApplied, persisttest.UnknownLost, persisttest.RefuseUnit}
+						remove := store.OnUnits(func(u persist.Unit) bool { return u.Key.Name == name }, faults[rand(4)])
+						w.sendTo(p.Ref(name), entity.Merge{"v": rand(5)})
+						w.exec.RunFor(time.Duration(rand(10)) * time.Millisecond)
+						remove()
+					case 3:
+						w.sendTo(p.Ref(name), entity.Remove{Pointer: "/v"}) // creates nothing
+					case 4:
+						if rand(4) == 0 {
+							w.exec.RunFor(time.Hour) // all leave
+						}
+					default:
+						w.sendTo(p.Ref(name), entity.Merge{"v": float64(rand(10)) / 2, "s": fmt.Sprint("a", rand(3))})
+					}
+					for range rand(20) {
+						w.exec.Step()
+					}
+					if rand(2) == 0 {
+						compareTables(w, p)
+					}
+				}
+				w.exec.RunFor(time.Second)
+				for range 4 {
+					compareTables(w, p)
+				}
+			})
+		})
+	}
+}
+
+// compareTables asks a query that tables can answer, and counts by hand.
+func compareTables(w *world, p *pod.Pod) {
+	w.t.Helper()
+	texts := []string{`state.v >= 1.5`, `state.s == "a1" && revision > 1`, `name > "n3"`, `state.v == 2 || state.v == 3.0 || !(state.s == "a2")`, `state.v > 0 && has(state.s)`}
+	text := texts[w.sys.Uint64()%uint64(len(texts))]
+	f := compiled(w.t, text)
+	active := w.pods.Active()
+	q := pod.Query{Filter: f, Count: true, Limit: 3}
+	if w.sys.Uint64()%2 == 0 {
+		q.Sort = []pod.Order{{Path: path(w.t, "state.v"), Descending: true}}
+	}
+	ctx := context.Background()
+	got, err := p.Query(ctx, q)
+	groups, errGroups := p.Query(ctx, pod.Query{Filter: f, Group: &pod.Group{By: []filter.Path{path(w.t, "state.s")}, Fields: []pod.Aggregate{{Of: pod.SumOf, Path: path(w.t, "state.v")}}}})
+	want, ok := scanned(w.t, p, f)
+	if !ok || errors.Is(err, persist.ErrUnavailable) || errors.Is(errGroups, persist.ErrUnavailable) {
+		return
+	}
+	w.must(err)
+	w.must(errGroups)
+	require.Equal(w.t, active, w.pods.Active(), "queries wake nobody")
+	require.Equal(w.t, len(want), got.Count, "seed %d: %s", w.seed, text)
+	grouped := 0
+	for _, g := range groups.Groups {
+		grouped += g.Count
+	}
+	require.Equal(w.t, len(want), grouped, "seed %d: groups of %s", w.seed, text)
+	require.Len(w.t, got.Items, min(len(want), 3))
+	if len(want) == 0 {
+		return
+	}
+	if len(q.Sort) == 0 {
+		require.Equal(w.t, want[:len(got.Items)], names(got), "seed %d: %s", w.seed, text)
+		return
+	}
+	q.Limit = 1000
+	all, err := p.Query(ctx, q)
+	w.must(err)
+	require.ElementsMatch(w.t, want, names(all), "seed %d: %s", w.seed, text)
+	require.Equal(w.t, names(all)[:len(got.Items)], names(got))
+	v := path(w.t, "state.v")
+	for i := 1; i < len(all.Items); i++ {
+		a, _ := v.Value(subjectOf(w.t, &all.Items[i-1].View))
+		b, _ := v.Value(subjectOf(w.t, &all.Items[i].View))
+		require.GreaterOrEqual(w.t, a.Compare(b), 0)
+	}
+}
