@@ -340,3 +340,40 @@ func TestBuckets(t *testing.T) {
 	require.Equal(t, uint64(1_000_000), r.Changes)
 	require.GreaterOrEqual(t, r.Position, uint64(60))
 }
+
+// TestHistoryIsNotAheadOfReads: what is durable and not acknowledged yet is not
+// told.
+func TestHistoryIsNotAheadOfReads(t *testing.T) {
+	forSeeds(t, 50, func(t *testing.T, seed uint64) {
+		store := persisttest.NewCrashStore()
+		w := newWorld(t, seed, store, ledgers(nil), pod.Config{})
+		defer w.close()
+		store.Pause = func(ctx context.Context) error {
+			return w.sys.Sleep(ctx, time.Duration(w.sys.Uint64()%3)*time.Millisecond)
+		}
+		_, err := w.ask("x", set{0})
+		w.must(err)
+		writing := true
+		w.sys.Go(func() {
+			for i := range 60 {
+				_, _ = w.wait(w.send("x", set{i + 1}))
+			}
+			writing = false
+		})
+		var wrong []string
+		w.sys.Go(func() {
+			for writing {
+				before, err1 := w.h.Pod.Get(bg, "x")
+				page, err2 := w.h.Pod.History(bg, "x", pod.HistoryOptions{})
+				after, err3 := w.h.Pod.Get(bg, "x")
+				last := uint64(len(page.Revisions))
+				if err := errors.Join(err1, err2, err3); err != nil || last < before.Revision || last > after.Revision {
+					wrong = append(wrong, fmt.Sprint(before.Revision, last, after.Revision, err))
+				}
+				_ = w.sys.Sleep(bg, time.Duration(w.sys.Uint64()%400)*time.Microsecond)
+			}
+		})
+		w.exec.RunUntil(func() bool { return !writing })
+		require.Empty(t, wrong)
+	})
+}
