@@ -1,0 +1,216 @@
+package guide
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	patience = 30 * time.Second
+	look     = 20 * time.Millisecond
+	address  = "127.0.0.1:8080" // where the guide has its server
+)
+
+// Each command of the guide answers what the guide shows below it, with a real
+// server, bash and curl. A command that begins with twinsrv serve kills the
+// server and starts another one on the same store; one that begins with curl -sN
+// goes on beside the commands behind it, until it has said what is shown of it.
+// What is shown as json eventually is asked for until it is like that.
+func TestTheCommandsOfTheGuide(t *testing.T) {
+	t.Parallel()
+	need(t, "bash")
+	need(t, "curl")
+	_, blocks := page(t)
+	g := &reader{t: t, programs: t.TempDir(), folder: t.TempDir()}
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", g.programs, "github.com/twinsrv/twinsrv/cmd/twinsrv").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	defer g.kill()
+	shown := 0
+	for _, b := range blocks {
+		switch {
+		case strings.HasPrefix(b.kind, "go"): // the client's examples
+		case b.kind == "sh":
+			g.do(b)
+		default:
+			g.compare(b)
+			shown++
+		}
+	}
+	g.settled("at its end")
+	require.Greater(t, shown, 30, "answers that are shown")
+}
+
+func need(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err == nil {
+		return
+	}
+	if slices.Contains(strings.Split(os.Getenv("TWINSRV_REQUIRE"), ","), program) {
+		t.Fatalf("needs %s: it is not on the path", program)
+	}
+	t.Skipf("needs %s: it is not on the path", program)
+}
+
+// reader does what the guide says.
+type reader struct {
+	t                *testing.T
+	programs, folder string
+	address          string // of the server
+	server, watching *exec.Cmd
+	stream           *output // of watching
+	command          string  // the last one that has ended
+	said             string  // what it said, to be compared
+	optional         bool    // it need not be
+}
+
+// do runs a command.
+func (g *reader) do(b block) {
+	g.t.Helper()
+	if g.optional {
+		g.said, g.optional = "", false
+	}
+	switch {
+	case strings.HasPrefix(b.text, "twinsrv serve"):
+		g.settled("before " + b.text)
+		g.start(b)
+	case strings.HasPrefix(b.text, "curl -sN "):
+		g.settled("before " + b.text)
+		g.watch(b)
+	default:
+		require.Empty(g.t, g.said, "docs/http.md:%d: what the command before says is not shown", b.line)
+		g.command, g.said = b.text, g.run(b.text)
+	}
+}
+
+// settled fails unless everything that was said has been compared.
+func (g *reader) settled(when string) {
+	g.t.Helper()
+	require.Empty(g.t, g.said, "%s: the last command's answer is not shown", when)
+	require.Nil(g.t, g.watching, "%s: what the watch says is not shown", when)
+}
+
+// here is a command as it reaches the test's own server.
+func (g *reader) here(text string) string { return strings.ReplaceAll(text, address, g.address) }
+
+func (g *reader) prepare(ctx context.Context, text string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "bash", "-e", "-o", "pipefail", "-c", g.here(text))
+	cmd.Dir = g.folder
+	cmd.Env = append(os.Environ(), "PATH="+g.programs+string(os.PathListSeparator)+os.Getenv("PATH"), "TWINSRV_LISTEN=127.0.0.1:0")
+	return cmd
+}
+
+func (g *reader) run(text string) string {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
+	defer cancel()
+	cmd := g.prepare(ctx, text)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(g.t, err, "%s%s", text, &stderr)
+	return strings.ReplaceAll(string(out), g.address, address)
+}
+
+// start kills the server, if there is one, and starts another.
+func (g *reader) start(b block) {
+	g.t.Helper()
+	g.kill()
+	g.server = g.prepare(context.Background(), "exec "+b.text)
+	stdout, err := g.server.StdoutPipe()
+	require.NoError(g.t, err)
+	var stderr bytes.Buffer
+	g.server.Stderr = &stderr
+	require.NoError(g.t, g.server.Start())
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		_ = g.server.Wait()
+		g.server = nil
+		g.t.Fatalf("docs/http.md:%d: %s%s", b.line, b.text, &stderr)
+	}
+	_, at, found := strings.Cut(strings.TrimSpace(line), " on http://")
+	require.True(g.t, found, line)
+	g.address = at
+	g.command, g.said = "", strings.ReplaceAll(line, at, address)
+	g.optional = true // the guide shows it once
+}
+
+func (g *reader) kill() {
+	for _, cmd := range []*exec.Cmd{g.watching, g.server} {
+		if cmd != nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	}
+	g.watching, g.server = nil, nil
+}
+
+// watch begins a command that goes on, and waits until the server has begun to
+// answer.
+func (g *reader) watch(b block) {
+	g.t.Helper()
+	g.stream = new(output)
+	g.watching = g.prepare(context.Background(), "exec "+b.text)
+	g.watching.Stdout = g.stream
+	require.NoError(g.t, g.watching.Start())
+	require.Eventually(g.t, func() bool { return g.stream.String() != "" }, patience, look, "docs/http.md:%d: %s", b.line, b.text)
+}
+
+// compare compares what was said with what the guide shows.
+func (g *reader) compare(b block) {
+	g.t.Helper()
+	switch {
+	case b.kind == "text" && g.said == "" && g.watching != nil:
+		var err error
+		begun := time.Now()
+		for tick := time.NewTicker(look); ; <-tick.C {
+			if err = likeText(b.text, g.stream.String(), true); err == nil || time.Since(begun) > patience {
+				tick.Stop()
+				break
+			}
+		}
+		require.NoError(g.t, err, "docs/http.md:%d", b.line)
+		_ = g.watching.Process.Kill()
+		_ = g.watching.Wait()
+		g.watching = nil
+	case b.kind == "text":
+		require.NoError(g.t, likeText(b.text, g.said, false), "docs/http.md:%d", b.line)
+	case b.kind == "json":
+		require.NoError(g.t, likeJSON(b.text, g.said), "docs/http.md:%d", b.line)
+	case b.kind == "json eventually":
+		require.Eventually(g.t, func() bool { return likeJSON(b.text, g.run(g.command)) == nil }, patience, look, "docs/http.md:%d", b.line)
+	default:
+		g.t.Fatalf("docs/http.md:%d: a block of the kind %q is not tried", b.line, b.kind)
+	}
+	g.said, g.optional = "", false
+}
+
+// output is what a command has said so far.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
