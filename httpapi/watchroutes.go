@@ -123,6 +123,8 @@ func (c *call) stream(w *pod.Watch) {
 	ctx, cancel := c.streaming()
 	s := c.eventStream()
 	events, failed := make(chan pod.Event, streamAhead), make(chan error, 1)
+	place := w.Position() // before anything is read ahead: a client resumes from what it was told
+	s.place(place)
 	read := make(chan struct{})
 	defer func() { cancel(); <-read }()
 	go func() {
@@ -131,8 +133,6 @@ func (c *call) stream(w *pod.Watch) {
 	}()
 	beats := s.beats()
 	defer beats.Stop()
-	place := w.Position()
-	s.place(place)
 	for {
 		if s.pending() > 0 {
 			begun := time.Now()
