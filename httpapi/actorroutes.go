@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -173,17 +174,11 @@ func (w *actorWalk) skips(below []string, name string) bool {
 	if w.after == nil {
 		return false
 	}
-	path := append(below[:len(below):len(below)], name)
 	after := w.after[1:]
-	for i := range path {
-		switch {
-		case i == len(after):
-			return false // below the last one
-		case path[i] != after[i]:
-			return path[i] < after[i]
-		}
+	if i := len(below); i < len(after) && slices.Equal(below, after[:i]) {
+		return name < after[i]
 	}
-	return false
+	return false // below is skipped as a whole, or lies behind the last one
 }
 
 // behindNames reports whether an actor comes behind another in the order of the

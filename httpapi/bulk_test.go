@@ -125,19 +125,16 @@ func TestImportStreams(t *testing.T) {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.srv.URL+"/v1/import", body)
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", lines)
-	answered := make(chan *http.Response)
+	answered := make(chan struct{})
+	var resp *http.Response
 	go func() {
-		resp, err := w.srv.Client().Do(req)
-		if err != nil {
-			close(answered)
-			return
-		}
-		answered <- resp
+		defer close(answered)
+		resp, err = w.srv.Client().Do(req)
 	}()
-	_, err = io.WriteString(send, `{"pod":"docs","name":"a","state":{}}`+"\n")
+	_, failed := io.WriteString(send, `{"pod":"docs","name":"a","state":{}}`+"\n")
+	require.NoError(t, failed)
+	<-answered
 	require.NoError(t, err)
-	resp := <-answered
-	require.NotNil(t, resp)
 	defer resp.Body.Close()
 	in := bufio.NewReader(resp.Body)
 	for i := range 3 {

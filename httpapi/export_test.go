@@ -7,3 +7,12 @@ func (a *API) SetPatience(d time.Duration) { a.patience = d }
 
 // Watching is how many streams of events are open.
 func (a *API) Watching() int { return a.watching.count() }
+
+// KeepFutures is how many futures there may be.
+func (a *API) KeepFutures(n int) { a.futures.bound = n }
+
+// KeptFutures is how many there are.
+func (a *API) KeptFutures() int {
+	kept, _ := a.futures.count()
+	return kept
+}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -14,11 +15,10 @@ import (
 const (
 	// futureLife is how long the end of a future can be asked for.
 	futureLife = 15 * time.Minute
-	// maxFutures is how many futures there may be, those that have ended
-	// included.
+	// maxFutures is how many futures there may be, those that have ended included;
+	// then the oldest of these are forgotten early ...
 	maxFutures = 10_000
-	// maxFutureBytes is how many bytes the results of ended ones may have
-	// together; then the oldest are forgotten early.
+	// ... as they are when their results have more bytes than this together.
 	maxFutureBytes = 64 << 20
 )
 
@@ -26,7 +26,8 @@ const (
 // kept in memory alone: what a message has done outlives the server, the future
 // does not. It is safe for concurrent use.
 type futures struct {
-	now func() time.Time
+	now   func() time.Time
+	bound int // 0: maxFutures
 
 	mu    sync.Mutex
 	byID  map[string]*future
@@ -60,9 +61,12 @@ const (
 func (s *futures) start(f *future, begin func() (*patterns.Future, error), outcome func(v any, err error) outcome) error {
 	s.mu.Lock()
 	s.expire()
-	if len(s.byID) >= maxFutures {
-		s.mu.Unlock()
-		return fmt.Errorf("%w: %d of them are kept; ask for those that have ended and DELETE them", patterns.ErrOverloaded, maxFutures)
+	if len(s.byID) >= s.most() {
+		if len(s.ended) == 0 {
+			s.mu.Unlock()
+			return fmt.Errorf("%w: %d of them; try again when some have ended", patterns.ErrOverloaded, s.most())
+		}
+		s.drop(s.ended[0])
 	}
 	f.id, f.created, f.done = rand.Text(), s.now(), make(chan struct{})
 	if s.byID == nil {
@@ -84,6 +88,8 @@ func (s *futures) start(f *future, begin func() (*patterns.Future, error), outco
 	})
 	return nil
 }
+
+func (s *futures) most() int { return cmp.Or(s.bound, maxFutures) }
 
 // end notes how a future has ended.
 func (s *futures) end(f *future, o outcome, err error) {

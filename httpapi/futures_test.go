@@ -145,3 +145,24 @@ func TestFuturesAreBounded(t *testing.T) {
 	}
 	w.post("/v1/pods/gauges/entities/g9/messages/stall", ``, prefer, "respond-async").is(503, "overloaded")
 }
+
+// When there are too many, those that have ended longest ago go; those that are
+// waited for stay.
+func TestOldFuturesGo(t *testing.T) {
+	w := newWorld(t)
+	w.api.KeepFutures(3)
+	pending := w.post(stallG, ``, prefer, "respond-async").is(202).header.Get("Location")
+	var ended []string
+	for range 4 {
+		ended = append(ended, w.future(w.post("/v1/pods/gauges/entities/h/messages/add", `{}`, prefer, "respond-async")).ID)
+	}
+	require.Equal(t, 3, w.api.KeptFutures())
+	w.get("/v1/futures/"+ended[1]).is(404, "no_such_future")
+	w.get("/v1/futures/" + ended[3]).is(200)
+	w.get(pending).is(200)
+	for range 2 {
+		w.post(stallG, ``, prefer, "respond-async").is(202)
+	}
+	w.post(stallG, ``, prefer, "respond-async").is(503, "overloaded")
+	w.get(pending).is(200)
+}

@@ -42,7 +42,6 @@ const (
 // imported is a line whose result is there, or will come.
 type imported struct {
 	result ImportedLine
-	cond   entity.Condition
 	answer *patterns.Future // nil: the result is there
 }
 

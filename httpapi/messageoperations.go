@@ -27,7 +27,7 @@ func futureOperations() []operation {
 	return []operation{
 		{
 			method: http.MethodGet, path: futureRoute, id: "get-future", summary: "The answer to a message, if it is there", handle: getFuture,
-			description: "A future is kept for 15 minutes after its end, less if there are too many large ones, and ends with the server. What its message did does not.",
+			description: "A future is kept for 15 minutes after its end, less if there are very many or large ones, and ends with the server. What its message did does not.",
 			query:       []string{"wait"}, headers: []string{preferHeader},
 			answers: []answerDoc{{status: http.StatusOK, description: "The future.", shape: reflect.TypeFor[FutureState](), headers: []string{appliedHeader}}},
 			codes:   []Code{CodeNoSuchFuture, CodeBadPreference},

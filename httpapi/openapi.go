@@ -56,11 +56,11 @@ func (d documenter) answer(a answerDoc) *huma.Response {
 		r.Content = map[string]*huma.MediaType{jsonType: {Schema: d.schema(a.shape)}}
 	}
 	if a.shapes != nil {
-		any := &huma.Schema{}
+		one := &huma.Schema{}
 		for _, t := range a.shapes {
-			any.AnyOf = append(any.AnyOf, d.schema(t))
+			one.AnyOf = append(one.AnyOf, d.schema(t))
 		}
-		r.Content = map[string]*huma.MediaType{jsonType: {Schema: any}}
+		r.Content = map[string]*huma.MediaType{jsonType: {Schema: one}}
 	}
 	for _, m := range a.media {
 		if r.Content == nil {
@@ -89,6 +89,9 @@ func (d documenter) medium(name string, line reflect.Type) *huma.MediaType {
 // errors adds the operation's codes, one answer for each status.
 func (d documenter) errors(op *operation, into map[string]*huma.Response) {
 	codes := append([]Code{CodeBadQuery, CodeForbiddenHost, CodeForbiddenOrigin, CodeInternal}, op.codes...)
+	if slices.Contains(op.query, "timeout") {
+		codes = append(codes, CodeBadPreference)
+	}
 	if !op.open {
 		codes = append(codes, CodeUnauthorized)
 	}

@@ -170,7 +170,7 @@ func TestConditionsInCEL(t *testing.T) {
 			require.Positive(t, p.Column)
 		}
 	}
-	w.put(state+warm+"&conditon=x", `{}`).is(400, "bad_query")
+	w.put(state+warm+"&cond=x", `{}`).is(400, "bad_query")
 	w.put(state+warm+"&condition=true", `{}`).is(400, "bad_query")
 	w.get(room+warm).is(400, "bad_query") // reads have none
 

@@ -1,10 +1,12 @@
 package httpapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -132,7 +134,32 @@ func TestBadQueries(t *testing.T) {
 	w.get("/v1/pods/none/entities?filter=true").is(404, "no_such_pod")
 	w.post("/v1/pods/none/query", `{}`).is(404, "no_such_pod")
 	w.post("/v1/query", `{}`, "Content-Type", "text/plain").is(415, "unsupported_media_type")
-	w.get("/v1/entities?timeout=1ns").is(504, "timed_out")
+}
+
+// hangingStore is a store whose listings hang on request, as long as their
+// context lasts.
+type hangingStore struct {
+	persist.PersistenceService
+	hangs atomic.Bool
+}
+
+func (s *hangingStore) List(ctx context.Context, pod string, o persist.ListOptions) (persist.Page, error) {
+	if s.hangs.Load() {
+		<-ctx.Done()
+		return persist.Page{}, fmt.Errorf("%w: %w", persist.ErrUnavailable, ctx.Err())
+	}
+	return s.PersistenceService.List(ctx, pod, o)
+}
+
+func TestQueryOutOfTime(t *testing.T) {
+	mem := persisttest.NewMemory()
+	store := &hangingStore{PersistenceService: mem}
+	w := newWorldIn(t, mem, store, true)
+	w.docs()
+	store.hangs.Store(true)
+	w.get("/v1/pods/docs/entities?filter=true&timeout=10ms").is(504, "timed_out")
+	w.get("/v1/pods/docs/entities?timeout=10ms").is(504, "timed_out")
+	w.post("/v1/query?timeout=10ms", `{}`).is(504, "timed_out")
 }
 
 func TestQueryOfQuarantined(t *testing.T) {

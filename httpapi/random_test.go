@@ -81,19 +81,30 @@ func randomRequest() *rapid.Generator[request] {
 			"from=1&to=2", "earlier=true", "life=1", "path=state.n&from=2020-01-01T00:00:00Z&width=10000h", "path=state.n&from=2020-01-01T00:00:00Z&width=1ns", "pods=docs", "pods=none", "discard=true", "cascade=true", "depth=9",
 			"wait=10ms", "nonsense=1", "%zz", "a=1;b",
 		}
-		target := from("path",
-			entity, entity, entity+"/state", entity+"/state", entity+"/state/"+pointer, entity+"/state/"+pointer, entity+"/history", entity+"/history/buckets", entity+"/rebuild", entity+"/nothing",
-			entity+"/messages/"+from("message", "merge", "set", "remove", "patch", "add", "take", "total", "refuse", "fail", "boom", "odd", "stall", "none", "%00"),
-			"/v1/pods/"+podName, "/v1/pods/"+podName+"/entities", "/v1/pods/"+podName+"/query", "/v1/pods", "/v1/entities", "/v1/query", "/v1/batch", "/v1/import", "/v1/export", "/v1/actors",
-			"/v1/deadletters", "/v1/limits", "/v1/futures/none", "/v1/quarantine", "/v1/quarantine/"+podName+"/"+name, "/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/store/backup", "/", "/v1/x",
-		)
-		if q := from("parameter", parameters...); q != "" {
+		pods := "/v1/pods/" + podName
+		method, target, _ := strings.Cut(from("operation",
+			"GET "+entity, "DELETE "+entity, "GET "+entity+"/state", "PUT "+entity+"/state", "PUT "+entity+"/state", "PATCH "+entity+"/state",
+			"GET "+entity+"/state/"+pointer, "PUT "+entity+"/state/"+pointer, "PATCH "+entity+"/state/"+pointer, "DELETE "+entity+"/state/"+pointer,
+			"GET "+entity+"/history", "GET "+entity+"/history/buckets", "POST "+entity+"/rebuild", "GET "+entity+"/nothing",
+			"POST "+entity+"/messages/"+from("message", "merge", "set", "remove", "patch", "add", "add", "take", "total", "refuse", "fail", "boom", "odd", "stall", "none", "%00"),
+			"POST "+entity+"/messages/"+from("usual message", "merge", "add"), "PUT "+pods, "GET "+pods, "DELETE "+pods, "GET "+pods+"/entities", "POST "+pods+"/query",
+			"GET /v1/pods", "GET /v1/entities", "POST /v1/query", "POST /v1/batch", "POST /v1/import", "GET /v1/export", "GET /v1/actors", "GET /v1/deadletters", "GET /v1/limits",
+			"GET /v1/futures/none", "DELETE /v1/futures/none", "GET /v1/quarantine", "GET /v1/quarantine/"+podName+"/"+name, "DELETE /v1/quarantine/"+podName+"/"+name,
+			"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /reference", "POST /v1/store/backup", "GET /", "GET /v1/x",
+		), " ")
+		if rapid.IntRange(0, 15).Draw(rt, "another method") == 0 {
+			method = from("method", "GET", "PUT", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS", "PROPFIND")
+		}
+		if q := from("parameter", parameters...); q != "" && rapid.Bool().Draw(rt, "with parameter") {
 			target += "?" + q
 		}
-		r := request{method: from("method", "GET", "GET", "PUT", "POST", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS", "PROPFIND"), target: target}
+		r := request{method: method, target: target}
 		if r.method != http.MethodGet && r.method != http.MethodHead {
 			r.body = text
-			r.headers = append(r.headers, "Content-Type", from("type", "application/json", "application/json", jsonPatch, mergePatch, lines, "text/plain", "x"))
+			r.headers = append(r.headers, "Content-Type", from("type", "application/json", "application/json", "application/json", "application/json", jsonPatch, mergePatch, lines, "text/plain", "x"))
+		}
+		if rapid.Bool().Draw(rt, "plain") {
+			return r
 		}
 		r.headers = append(r.headers,
 			"If-Match", from("If-Match", "", "", "", "", "*", `"1-1"`, "x"), "If-None-Match", from("If-None-Match", "", "", "", "", "*", `"1-1"`, "x"),
