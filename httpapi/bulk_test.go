@@ -129,7 +129,7 @@ func TestImportStreams(t *testing.T) {
 	var resp *http.Response
 	go func() {
 		defer close(answered)
-		resp, err = w.srv.Client().Do(req)
+		resp, err = w.srv.Client().Do(req) //nolint:bodyclose // it is closed below
 	}()
 	_, failed := io.WriteString(send, `{"pod":"docs","name":"a","state":{}}`+"\n")
 	require.NoError(t, failed)
