@@ -21,6 +21,7 @@ FUZZTIME  ?= 20s
 KILLS     ?= 200
 RAPID_CHECKS ?= 2000
 SEEDS     ?= 20000
+SPECTRAL  ?= 6.16.3
 BASE      ?= 0
 TESTFLAGS ?=
 PKGS      ?= ./...
@@ -35,7 +36,7 @@ NESTED := $(patsubst %/go.mod,%,$(wildcard bench/go.mod tools/go.mod))
 LINTER := $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test race kills model sim sim-mutants sim-cover fuzz bench steady where cover lint fmt tidy check \
+.PHONY: help run demo build test race kills model sim sim-mutants sim-cover fuzz bench steady where cover lint spectral fmt tidy check \
 	fmt-check vet-check tidy-check docs-check nested-check cc programs
 
 help: ## list the targets
@@ -95,6 +96,12 @@ cover: ## statement coverage over all packages; coverage.out
 lint: ## golangci-lint over all modules; its first build takes some minutes
 	$(LINTER) ./...
 	@set -e; for m in $(NESTED); do echo "(cd $$m) golangci-lint"; (cd $$m && $(LINTER) ./...); done
+
+spectral: ## lint bin/openapi.json, the OpenAPI document; needs npx, and the network for what it has not fetched yet
+	@mkdir -p bin
+	$(GO) run ./internal/openapi > bin/openapi.json
+	npx --yes @stoplight/spectral-cli@$(SPECTRAL) lint --ruleset .spectral.yaml --fail-severity error --format text bin/openapi.json
+	@echo; echo "no errors"
 
 fmt: ## format all Go files
 	gofmt -s -w .

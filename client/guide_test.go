@@ -130,13 +130,16 @@ func Example_watch() {
 			continue
 		}
 		fmt.Println(event.Kind, event.Name, event.Revision)
-		if last = event.ID; event.Name == "tower-4-1" {
+		last = event.ID
+		if event.Name == "tower-4-1" {
 			break
 		}
 	}
+	fmt.Println("the next watch begins after", last)
 	// Output:
 	// changed tower-3-21 1
 	// changed tower-4-1 1
+	// the next watch begins after 4
 }
 
 func Example_errors() {

@@ -173,14 +173,7 @@ func (g *reader) compare(b block) {
 	g.t.Helper()
 	switch {
 	case b.kind == "text" && g.said == "" && g.watching != nil:
-		var err error
-		begun := time.Now()
-		for tick := time.NewTicker(look); ; <-tick.C {
-			if err = likeText(b.text, g.stream.String(), true); err == nil || time.Since(begun) > patience {
-				tick.Stop()
-				break
-			}
-		}
+		err := eventually(func() error { return likeText(b.text, g.stream.String(), true) })
 		require.NoError(g.t, err, "docs/http.md:%d", b.line)
 		_ = g.watching.Process.Kill()
 		_ = g.watching.Wait()
@@ -190,11 +183,22 @@ func (g *reader) compare(b block) {
 	case b.kind == "json":
 		require.NoError(g.t, likeJSON(b.text, g.said), "docs/http.md:%d", b.line)
 	case b.kind == "json eventually":
-		require.Eventually(g.t, func() bool { return likeJSON(b.text, g.run(g.command)) == nil }, patience, look, "docs/http.md:%d", b.line)
+		require.NoError(g.t, eventually(func() error { return likeJSON(b.text, g.run(g.command)) }), "docs/http.md:%d", b.line)
 	default:
 		g.t.Fatalf("docs/http.md:%d: a block of the kind %q is not tried", b.line, b.kind)
 	}
 	g.said, g.optional = "", false
+}
+
+// eventually asks until there is no error, and returns the last one.
+func eventually(ask func() error) error {
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for begun := time.Now(); ; <-tick.C {
+		if err := ask(); err == nil || time.Since(begun) > patience {
+			return err
+		}
+	}
 }
 
 // output is what a command has said so far.
