@@ -3,10 +3,12 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/pod"
+	"github.com/twinsrv/twinsrv/snapshot"
 )
 
 // Envelope is an entity with what the server knows of it.
@@ -92,19 +94,34 @@ func (c *call) theView() (v *pod.View, err error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel, err := c.bounded()
+	got, err := c.boundedView(p)
 	if err != nil {
 		return nil, err
-	}
-	defer cancel()
-	got, err := c.viewOf(ctx, p)
-	if err != nil {
-		return nil, inTime(ctx, err)
 	}
 	if answered, err := c.fresh(&got); answered {
 		return nil, err
 	}
 	return &got, nil
+}
+
+// boundedView reads what the request asks for in its time. What is in memory
+// needs none.
+func (c *call) boundedView(p *pod.Pod) (pod.View, error) {
+	if c.r.URL.RawQuery == "" && c.r.Header.Get(preferHeader) == "" {
+		if v, ok := p.Resident(c.entity); ok {
+			return v, nil
+		}
+	}
+	ctx, cancel, err := c.bounded()
+	if err != nil {
+		return pod.View{}, err
+	}
+	defer cancel()
+	v, err := c.viewOf(ctx, p)
+	if err != nil {
+		return v, inTime(ctx, err)
+	}
+	return v, nil
 }
 
 func getEntity(c *call) error {
@@ -116,7 +133,26 @@ func getEntity(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, e)
+	data, err := e.append(make([]byte, 0, len(e.State)+160))
+	if err != nil {
+		return err
+	}
+	return c.raw(http.StatusOK, data)
+}
+
+// append writes the envelope without reflection: it is what is read most.
+func (e *Envelope) append(b []byte) (_ []byte, err error) {
+	if b, err = snapshot.AppendJSON(append(b, `{"pod":`...), e.Pod); err != nil {
+		return b, err
+	}
+	if b, err = snapshot.AppendJSON(append(b, `,"name":`...), e.Name); err != nil {
+		return b, err
+	}
+	b = strconv.AppendUint(append(b, `,"life":`...), e.Life, 10)
+	b = strconv.AppendUint(append(b, `,"revision":`...), e.Revision, 10)
+	b = e.Changed.AppendFormat(append(b, `,"changed":"`...), time.RFC3339Nano)
+	b = append(append(b, `","state":`...), e.State...)
+	return append(b, '}'), nil
 }
 
 func deleteEntity(c *call) error {

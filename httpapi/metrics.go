@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/twinsrv/twinsrv/persist"
 )
 
 // metrics are the figures of one API and of what it serves, in a registry of its
@@ -62,6 +64,7 @@ type figures struct {
 
 	pods, entities, waiting, futures, watchers, letters   *prometheus.Desc
 	actors, mailbox, longest, failures, restarts, storeUp *prometheus.Desc
+	commits, units, bytes, queued                         *prometheus.Desc
 }
 
 func newFigures(a *API) *figures {
@@ -71,7 +74,7 @@ func newFigures(a *API) *figures {
 	return &figures{
 		api:      a,
 		pods:     d("pods", "Pods that are served."),
-		entities: d("entities", "Entities by the state of their slot: active (in memory), quarantined (found to be unreadable).", "state"),
+		entities: d("entities", "Entities by the state of their slot: activating, active, removing, passivating, or quarantined (found to be unreadable).", "state"),
 		waiting:  d("asks_waiting", "Requests that wait for entities."),
 		futures:  d("futures", "Futures that are kept, by whether they have ended.", "state"),
 		watchers: d("watchers", "Streams of events that are open."),
@@ -82,6 +85,10 @@ func newFigures(a *API) *figures {
 		failures: d("actor_failures_total", "Failures of actors outside the handlers of entities."),
 		restarts: d("actor_restarts_total", "Restarts of actors."),
 		storeUp:  d("store_up", "1 while the store takes writes, else 0."),
+		commits:  d("commit_duration_seconds", "How long the store took for commits, sync included."),
+		units:    d("commit_units_total", "Changes of entities that were to be committed, by outcome: applied, refused (by a conflict or for their data), failed.", "outcome"),
+		bytes:    d("commit_bytes_total", "Bytes of the states, changes and rows in commits."),
+		queued:   d("commit_units_queued", "Changes of entities that wait for a commit."),
 	}
 }
 
@@ -94,11 +101,15 @@ func (f *figures) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v int, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
 	}
-	counter := func(d *prometheus.Desc, v float64) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v)
+	counter := func(d *prometheus.Desc, v float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
 	}
 	gauge(f.pods, len(a.pods.All()))
-	gauge(f.entities, a.pods.Active(), "active")
+	slots := a.pods.Slots()
+	gauge(f.entities, slots.Activating, "activating")
+	gauge(f.entities, slots.Active, "active")
+	gauge(f.entities, slots.Removing, "removing")
+	gauge(f.entities, slots.Passivating, "passivating")
 	gauge(f.entities, len(a.pods.Quarantined()), "quarantined")
 	gauge(f.waiting, a.asks.Open())
 	kept, pending := a.futures.count()
@@ -119,6 +130,18 @@ func (f *figures) Collect(to chan<- prometheus.Metric) {
 	gauge(f.mailbox, messages)
 	gauge(f.longest, longest)
 	counter(f.letters, float64(a.pods.System().DeadLetters().Count()))
+	c := a.pods.Committer().Figures()
+	classes, below := make(map[float64]uint64, persist.CommitBuckets), uint64(0)
+	for class, n := range c.Took {
+		below += n
+		classes[persist.CommitBound(class).Seconds()] = below
+	}
+	to <- prometheus.MustNewConstHistogram(f.commits, c.Commits, c.InStore.Seconds(), classes)
+	counter(f.units, float64(c.Applied), "applied")
+	counter(f.units, float64(c.Refused), "refused")
+	counter(f.units, float64(c.Failed), "failed")
+	counter(f.bytes, float64(c.Bytes))
+	gauge(f.queued, c.Queued)
 	t := a.troubles.total()
 	counter(f.failures, float64(t.failures))
 	counter(f.restarts, float64(t.restarts))

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 
@@ -63,7 +62,7 @@ func (f *failure) write(w http.ResponseWriter) {
 		h.Set("Retry-After", "1")
 	}
 	// Strings and numbers always marshal; invalid UTF-8 is replaced.
-	body, _ := json.Marshal(f.problem())
+	body, _ := encode(f.problem())
 	h.Del("ETag")
 	h.Set("Content-Type", problemType)
 	h.Set("Cache-Control", "no-store")

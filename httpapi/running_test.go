@@ -88,10 +88,16 @@ func TestMetrics(t *testing.T) {
 		`twinsrv_http_request_duration_seconds_count{operation="post-message"} 3`, `twinsrv_asks_total{outcome="ok"} 1`, `twinsrv_asks_total{outcome="rejected"} 1`,
 		`twinsrv_entities{state="active"} 1`, `twinsrv_entities{state="quarantined"} 0`, `twinsrv_pods 2`, `twinsrv_watchers 1`, `twinsrv_store_up 1`,
 		`twinsrv_mailbox_messages 0`, `twinsrv_futures{state="pending"} 0`, `twinsrv_asks_waiting 0`,
+		`twinsrv_entities{state="activating"} 0`, `twinsrv_commit_units_total{outcome="failed"} 0`, `twinsrv_commit_units_queued 0`,
 	} {
 		require.Contains(t, a.body, "\n"+line+"\n")
 	}
-	require.Regexp(t, regexp.MustCompile(`(?m)^twinsrv_actors \d+$`), a.body)
+	for _, line := range []string{
+		`twinsrv_actors \d+`, `twinsrv_commit_duration_seconds_count [1-9]\d*`, `twinsrv_commit_duration_seconds_bucket\{le="\+Inf"\} [1-9]\d*`,
+		`twinsrv_commit_units_total\{outcome="applied"\} [1-9]\d*`, `twinsrv_commit_bytes_total [1-9]\d*`,
+	} {
+		require.Regexp(t, regexp.MustCompile(`(?m)^`+line+`$`), a.body)
+	}
 	require.Contains(t, a.body, "go_goroutines")
 	require.NotContains(t, a.body, `operation="watch"}`, "a stream is no long request")
 	other := newWorld(t) // two APIs share nothing

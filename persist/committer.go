@@ -87,8 +87,8 @@ type Committer struct {
 
 	// The running job's: position, journaled and parts of figures, before they are
 	// told.
-	last, lastChange uint64
-	failed, refused  uint64
+	last, lastChange         uint64
+	applied, failed, refused uint64
 }
 
 // mark is somebody who waits until so many units have their outcome.
@@ -160,7 +160,7 @@ func (c *Committer) run() {
 func (c *Committer) account(n int) {
 	c.mu.Lock()
 	c.done += uint64(n)
-	c.figures.Failed, c.figures.Refused = c.failed, c.refused
+	c.figures.Applied, c.figures.Failed, c.figures.Refused = c.applied, c.failed, c.refused
 	for len(c.marks) > 0 && c.marks[0].done <= c.done {
 		c.marks[0].waiter.Wake()
 		c.marks = c.marks[1:]

@@ -118,6 +118,7 @@ func TestCommitterGroups(t *testing.T) {
 	require.LessOrEqual(t, f.InStore, bound)
 	require.Greater(t, 2*f.InStore+time.Duration(f.Commits)*time.Microsecond, bound-1)
 	require.Equal(t, f.Commits, classes)
+	require.EqualValues(t, 1000, f.Applied)
 	require.Zero(t, f.Failed+f.Refused)
 }
 

@@ -23,9 +23,10 @@ type Figures struct {
 	// Units is how many units these had, and Bytes their size: of keys, states,
 	// changes and rows.
 	Units, Bytes uint64
-	// Failed is how many units were not applied, or may not have been, without
-	// those that a conflict or a refusal of the store ended (Refused).
-	Failed, Refused uint64
+	// Applied is how many units were applied. Refused are those that a conflict or
+	// a refusal of the store ended, and Failed the others that were not applied, or
+	// may not have been.
+	Applied, Refused, Failed uint64
 	// InStore is how long the store took for all commits, and Took counts these
 	// by CommitBound.
 	InStore time.Duration
@@ -64,6 +65,7 @@ func (c *Committer) count(units []Unit, took time.Duration) {
 func (c *Committer) tally(err error) {
 	switch {
 	case err == nil:
+		c.applied++
 	case errors.Is(err, ErrConflict), errors.Is(err, ErrInvalid):
 		c.refused++
 	default:

@@ -68,6 +68,17 @@ func (p *Pod) Get(ctx context.Context, name string) (View, error) {
 	return p.view(name, &r)
 }
 
+// Resident returns the acknowledged state of an entity if it exists and is in
+// memory, as Get does, which also reads the others.
+func (p *Pod) Resident(name string) (View, bool) {
+	r := p.acknowledged(name)
+	if r == nil || r.Revision == 0 {
+		return View{}, false
+	}
+	v, err := p.view(name, r)
+	return v, err == nil
+}
+
 // load reads an entity from the store, as the pod's type sees it now.
 func (p *Pod) load(ctx context.Context, name string) (snapshot.Record, error) {
 	key := persist.Key{Pod: p.name, Name: name}
