@@ -30,7 +30,7 @@ type options struct {
 	Exit     bool   `help:"End when everything is fed, in place of serving on."`
 	Data     string `default:"./buildings-data" env:"TWINSRV_DATA" placeholder:"DIR" help:"Folder that holds the store; made if it is missing (${default})."`
 	Listen   string `default:"${listen}" env:"TWINSRV_LISTEN" placeholder:"ADDR" help:"Address to serve on; port 0 picks a free one (${default})."`
-	Insecure bool   `help:"Allow addresses other than loopback. There is no authentication: whoever reaches the address may do everything."`
+	Insecure bool   `help:"Allow addresses other than loopback. Without authentication whoever reaches the address may do everything."`
 }
 
 func main() {
