@@ -26,7 +26,10 @@ func (n *celNode) judge(s *Subject) verdict {
 		return none
 	}
 	s.scope.look(s, n.keys)
-	out, err := n.eval(s)
+	out, details, err := n.eval(s)
+	if cost := details.ActualCost(); cost != nil && s.failed == nil && !s.charge(int(min(*cost, MaxCost))) {
+		return none
+	}
 	if err != nil {
 		s.failed = n.failure(s, err)
 		return none
@@ -37,13 +40,11 @@ func (n *celNode) judge(s *Subject) verdict {
 	return none
 }
 
-func (n *celNode) eval(s *Subject) (any, error) {
+func (n *celNode) eval(s *Subject) (any, *cel.EvalDetails, error) {
 	if n.loops {
-		out, _, err := n.program.ContextEval(s.ctx, &s.scope)
-		return out, err
+		return n.program.ContextEval(s.ctx, &s.scope)
 	}
-	out, _, err := n.program.Eval(&s.scope)
-	return out, err
+	return n.program.Eval(&s.scope)
 }
 
 // failure tells what ends a Match from what CEL calls an error, which is no

@@ -11,7 +11,6 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/ext"
-	"github.com/google/cel-go/interpreter"
 )
 
 // compiler makes nodes of one checked expression: of the common forms nodes of
@@ -21,6 +20,9 @@ type compiler struct {
 	tree *ast.AST
 	cels []*celPart
 	keys keys
+
+	patterns    map[string]*pattern
+	patternCost int // of all of them
 
 	paths []Path // of own nodes, once each
 	whole bool   // an own node looks at more than values
@@ -45,8 +47,7 @@ func newEnv() (*cel.Env, error) {
 		cel.DefaultUTCTimeZone(true),
 		cel.ParserRecursionLimit(MaxNesting),
 		cel.ParserExpressionSizeLimit(MaxText),
-		cel.RegexProgramSizeLimit(MaxPattern),
-		cel.ASTValidators(cel.ValidateRegexLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateDurationLiterals()),
+		cel.ASTValidators(cel.ValidateTimestampLiterals(), cel.ValidateDurationLiterals()),
 		ext.Strings(ext.StringsValidateFormatCalls(false)),
 	)
 }
@@ -76,7 +77,7 @@ func newCompiler(text string) (*compiler, error) {
 	if err := issues.Err(); err != nil {
 		return nil, syntaxError(issues)
 	}
-	c := &compiler{env: env, tree: checked.NativeRep()}
+	c := &compiler{env: env, tree: checked.NativeRep(), patterns: map[string]*pattern{}}
 	if t := checked.OutputType(); !t.IsExactType(types.BoolType) && !t.IsExactType(types.DynType) {
 		return nil, c.errorAt(c.tree.Expr(), "expression gives %s: a filter gives true or false", cel.FormatCELType(t))
 	}
@@ -107,8 +108,20 @@ func (c *compiler) errorAt(e ast.Expr, format string, args ...any) *SyntaxError 
 func (c *compiler) checkFunctions() error {
 	var found *SyntaxError
 	ast.PostOrderVisit(c.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if e.Kind() == ast.CallKind && found == nil && unbounded(e.AsCall().FunctionName()) {
-			found = c.errorAt(e, "function %s is not allowed in filters: nothing bounds its result", e.AsCall().FunctionName())
+		if e.Kind() != ast.CallKind || found != nil {
+			return
+		}
+		call := e.AsCall()
+		switch {
+		case unbounded(call.FunctionName()):
+			found = c.errorAt(e, "function %s is not allowed in filters: nothing bounds its result", call.FunctionName())
+		case call.FunctionName() == matches && len(call.Args()) > 0:
+			arg := call.Args()[len(call.Args())-1]
+			if text, ok := literalText(arg); ok {
+				if _, err := c.pattern(text); err != nil {
+					found = c.errorAt(arg, "invalid matches argument: %s", err.Error())
+				}
+			}
 		}
 	}))
 	if found != nil {
@@ -138,7 +151,7 @@ func (c *compiler) compile() (node, error) {
 func (c *compiler) plan(e ast.Expr, limit uint64) (cel.Program, error) {
 	// Nothing else is optimized: cel-go's test for membership in constants would
 	// find false where there is no answer.
-	options := []cel.ProgramOption{cel.OptimizeRegex(interpreter.MatchesRegexOptimization)}
+	options := []cel.ProgramOption{cel.CustomDecoratorV2(c.decorate)}
 	loops, grows := demands(e)
 	if loops {
 		options = append(options, cel.InterruptCheckFrequency(interruptAfter))

@@ -17,14 +17,15 @@ const (
 	MaxNesting = 100
 	// MaxCost is the most work that an expression may need for one entity: each
 	// operation costs one, and one more for every element and every 16 bytes
-	// that it has to look at.
+	// that it has to look at. What matches looks at with a regular expression
+	// counts once for each of that one's instructions.
 	MaxCost = 200_000
 	// MaxPattern is the most instructions that a regular expression may have
-	// when it is compiled.
+	// when it is compiled; about one for each character or class, with those
+	// that are repeated counted as often: [0-9a-f]{32} has 32 and the end.
 	MaxPattern = 1000
 
-	bytesPerCost  = 16
-	patternFactor = 2 // what a byte costs a pattern, in bytes that are compared
+	bytesPerCost = 16
 )
 
 // spend adds the cost of looking at so many bytes; false says that the
@@ -33,8 +34,12 @@ func (s *Subject) spend(size int) bool {
 	if size < bytesPerCost {
 		return true // the text's own bound holds these down
 	}
-	s.spent += size / bytesPerCost
-	if s.spent > MaxCost {
+	return s.charge(size / bytesPerCost)
+}
+
+// charge adds a cost, as spend does.
+func (s *Subject) charge(cost int) bool {
+	if s.spent += cost; s.spent > MaxCost {
 		s.failed = errTooCostly(s)
 		return false
 	}
@@ -53,11 +58,11 @@ func (estimator) CallCost(function, _ string, args []ref.Val, result ref.Val) *u
 	if function == operators.Add && result.Type() == types.ListType {
 		return &cost // lists are joined without being copied
 	}
+	if function == matches {
+		return &cost // it has charged the subject for the rest
+	}
 	for _, a := range args {
 		cost += sizeOf(a) / bytesPerCost
-	}
-	if function == "matches" {
-		cost *= patternFactor
 	}
 	cost += sizeOf(result) / bytesPerCost
 	return &cost

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"context"
+	"fmt"
 	"slices"
 )
 
@@ -18,7 +19,8 @@ type Filter struct {
 // (integers), changed (a timestamp) and state. Its result is a bool; where only
 // an entity's state can tell, an entity for which it is another value does not
 // match. The package says the bounds. The error is a *SyntaxError.
-func Compile(text string) (*Filter, error) {
+func Compile(text string) (f *Filter, err error) {
+	defer caught(&err)
 	c, err := newCompiler(text)
 	if err != nil {
 		return nil, err
@@ -28,6 +30,14 @@ func Compile(text string) (*Filter, error) {
 		return nil, err
 	}
 	return &Filter{text: text, root: root, paths: c.paths, whole: c.whole || len(c.cels) > 0}, nil
+}
+
+// caught makes an error of a panic: expressions are strangers', and a fault of
+// what compiles them is no reason to stop.
+func caught(err *error) {
+	if r := recover(); r != nil {
+		*err = &SyntaxError{Line: 1, Column: 1, Message: fmt.Sprintf("expression cannot be compiled: %v", r)}
+	}
 }
 
 // String returns the expression's text.
@@ -41,7 +51,7 @@ func (f *Filter) Paths() (paths []Path, ok bool) { return slices.Clone(f.paths),
 // another type than the expression needs, and a result that is no bool are no
 // match. It fails with ErrTooCostly, or with the context's error once that has
 // ended; the context is looked at only by expressions with comprehensions, so a
-// scan looks at it between entities.
+// scan looks at it between entities: Subject.Spent says how much was done.
 func (f *Filter) Match(ctx context.Context, s *Subject) (bool, error) {
 	s.spent = 0
 	if f.whole {

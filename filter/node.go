@@ -2,7 +2,6 @@ package filter
 
 import (
 	"math"
-	"regexp"
 	"strings"
 )
 
@@ -167,20 +166,6 @@ func (n *textNode) judge(s *Subject) verdict {
 		return none
 	}
 	return verdictOf(strings.Contains(v.text, w.text))
-}
-
-// patternNode is text.matches(constant).
-type patternNode struct {
-	text    operand
-	pattern *regexp.Regexp
-}
-
-func (n *patternNode) judge(s *Subject) verdict {
-	v := n.text.get(s)
-	if v.form != formString || !s.spend(len(v.text)*patternFactor) {
-		return none
-	}
-	return verdictOf(n.pattern.MatchString(v.text))
 }
 
 // hasNode is has(inside.key).

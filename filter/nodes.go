@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"regexp"
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
@@ -158,9 +157,9 @@ func (c *compiler) member(call ast.CallExpr) node {
 		return &textNode{text: text, arg: arg, test: endsWith}
 	case "contains":
 		return &textNode{text: text, arg: arg, test: contains}
-	case "matches":
+	case matches:
 		if arg.path == nil && arg.value.form == formString {
-			if pattern, err := regexp.Compile(arg.value.text); err == nil {
+			if pattern, err := c.pattern(arg.value.text); err == nil {
 				return &patternNode{text: text, pattern: pattern}
 			}
 		}

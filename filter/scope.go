@@ -19,6 +19,9 @@ type keys struct {
 	names []step
 }
 
+// subjectName is what matches finds the subject by; no expression can say it.
+const subjectName = "@subject"
+
 var _ cel.Activation = (*scope)(nil)
 
 // forget drops what was decoded of an earlier entity.
@@ -29,6 +32,9 @@ func (*scope) Parent() cel.Activation { return nil }
 
 // ResolveName implements cel.Activation.
 func (c *scope) ResolveName(name string) (any, bool) {
+	if name == subjectName {
+		return c.subject, true
+	}
 	r, ok := rootOf(name)
 	if !ok {
 		return nil, false

@@ -41,6 +41,9 @@ func (s *Subject) Reset(pod, name string, r *snapshot.Record) {
 	s.scope.forget()
 }
 
+// Spent says what the last Match cost, of MaxCost.
+func (s *Subject) Spent() int { return s.spent }
+
 // ResetValues turns the subject to an entity of which the values at a filter's
 // paths are known already: those of Filter.Paths, in that order. The subject
 // serves for Match of that filter alone, and for the paths pod and name. The

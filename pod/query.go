@@ -77,7 +77,9 @@ const (
 	defaultFound     = 100
 	mostFound        = 1000
 	mostQuarantined  = 100
-	lookAtContext    = 256     // entities between two looks at the context
+	lookAtContext    = 1 << 14 // steps, as filters count them, between two looks at the context
+	entitySteps      = 64      // what an entity counts beside its filter's cost
+	bytesPerStep     = 16      // of its state
 	mostListed       = 1024    // entities of a chunk that is read from the store
 	mostListedBytes  = 1 << 20 // and about its bytes
 	firstListedExtra = 1       // one more than is shown says whether there is a next page

@@ -210,6 +210,50 @@ func TestQueryIsBounded(t *testing.T) {
 	require.Len(t, r.Items, 601)
 }
 
+// ending is a context that ends when it is looked at for the third time.
+type ending struct {
+	context.Context
+	looks atomic.Int32
+}
+
+func (e *ending) Err() error {
+	if e.looks.Add(1) >= 3 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A context ends a query of costly filters, or over large states, long before
+// that has seen as many entities as one of cheap ones sees between two looks.
+func TestQueryLooksAtItsContextByWork(t *testing.T) {
+	for _, idle := range []time.Duration{-1, time.Minute} {
+		w, p := twins(t, 1, persisttest.NewMemory(), pod.Config{IdleAfter: idle})
+		for i := range 60 {
+			w.merge(p, fmt.Sprint("n", i), entity.Merge{"s": strings.Repeat("a", 1000), "p": "(?:a?){100}b", "big": strings.Repeat("a", 20_000)})
+		}
+		w.exec.RunFor(time.Hour)
+		for _, costly := range []string{
+			`state.s.matches("(?:a?){100}b")`,                     // from a table
+			`state.s.matches("(?:a?){100}b") || has(state.x.y)`,   // from the states
+			`state.s.matches(state.p)`,                            // by cel-go
+			`state.s.matches(state.p) && state.s.contains("zzz")`, // by both
+			`has(state.x)`, // to read is work, too
+		} {
+			q := pod.Query{Filter: compiled(t, costly), Count: true}
+			_, err := p.Query(&ending{Context: context.Background()}, q)
+			require.ErrorIs(t, err, context.Canceled, costly)
+			_, err = p.Query(context.Background(), q)
+			w.must(err)
+		}
+		q := pod.Query{Filter: compiled(t, `state.s == "b"`), Count: true}
+		if idle < 0 {
+			_, err := p.Query(&ending{Context: context.Background()}, q)
+			w.must(err)
+		}
+		w.close()
+	}
+}
+
 func TestTooManyGroups(t *testing.T) {
 	w, p := twins(t, 1, persisttest.NewMemory(), pod.Config{IdleAfter: -1, MaxActive: -1})
 	defer w.close()

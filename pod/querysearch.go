@@ -34,7 +34,7 @@ type search struct {
 	groups    *grouping
 	met       []Quarantined
 	unread    int
-	looks     int
+	work      int // steps since the last look at the context
 }
 
 // candidate is a found entity with its place in the order.
@@ -45,7 +45,7 @@ type candidate struct {
 }
 
 func newSearch(ctx context.Context, q Query, many bool) (*search, error) {
-	s := &search{ctx: ctx, query: q, many: many, limit: q.Limit}
+	s := &search{ctx: ctx, query: q, many: many, limit: q.Limit, work: lookAtContext}
 	if s.limit <= 0 {
 		s.limit = defaultFound
 	}
@@ -70,11 +70,13 @@ func (s *search) whole() bool {
 // full says that a query that is not sorted has found what it shows.
 func (s *search) full() bool { return !s.whole() && len(s.first) > s.limit }
 
-// look notes one more entity, and looks at the context now and then.
+// look notes one more entity, and looks at the context whenever enough was done
+// since it did so last.
 func (s *search) look() error {
-	if s.looks++; s.looks%lookAtContext != 0 {
+	if s.work += entitySteps; s.work < lookAtContext {
 		return nil
 	}
+	s.work = 0
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
 	}
@@ -90,6 +92,7 @@ func (s *search) consider(p *Pod, name string, r *snapshot.Record) error {
 	if err := s.look(); err != nil {
 		return err
 	}
+	s.work += len(r.State) / bytesPerStep
 	s.subject.Reset(p.name, name, r)
 	ok, err := s.matches()
 	if err != nil || !ok {
@@ -107,7 +110,9 @@ func (s *search) matches() (bool, error) {
 	if s.query.Filter == nil {
 		return true, nil
 	}
-	return s.query.Filter.Match(s.ctx, &s.subject)
+	ok, err := s.query.Filter.Match(s.ctx, &s.subject)
+	s.work += s.subject.Spent()
+	return ok, err
 }
 
 // value returns what the subject has at a path of the query.

@@ -1,7 +1,6 @@
 package pod
 
 import (
-	"context"
 	"strings"
 
 	"github.com/twinsrv/twinsrv/filter"
@@ -90,8 +89,8 @@ func (s *search) inTable(p *Pod) (done bool, err error) {
 func (s *search) rows(p *Pod, r *roster, t *table) error {
 	defer func() { s.row = nil }()
 	for n, name := range r.names {
-		if n%lookAtContext == 0 && s.ctx.Err() != nil {
-			return context.Cause(s.ctx)
+		if err := s.look(); err != nil {
+			return err
 		}
 		if !t.there[n] || s.query.Prefix != "" && !strings.HasPrefix(name, s.query.Prefix) {
 			continue
