@@ -42,6 +42,7 @@ func TestCountedRepetitions(t *testing.T) {
 		`^[0-9]{4}$`:                    {"1234": true, "123": false, "12345": false},
 		`^[a-f]{2,3}$`:                  {"a": false, "ab": true, "abc": true, "abcd": false},
 		`^(?:ab){2,}$`:                  {"ab": false, "abab": true, "ababab": true},
+		`(?i)AB`:                        {"xab": true, "xa": false},
 		`x{0}y{0,1}z{3}`:                {"zz": false, "zzz": true},
 		`^[0-9a-f]{8}(-[0-9a-f]{4}){3}`: {"01234567-89ab-cdef-0123": true, "01234567-89ab": false},
 	} {
@@ -101,6 +102,37 @@ func TestPatternsAgreeWithGo(t *testing.T) {
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, filter.Instructions(parsed)+2, len(program.Inst))
 	})
+}
+
+// A text with bytes that are none of UTF-8 is for a pattern what it is in Go.
+func TestPatternsOverBytes(t *testing.T) {
+	state := []byte("{\"p\":\"\uFFFD\",\"s\":\"a\xff\"}") // as no codec here writes it
+	for _, form := range forms("\uFFFD") {
+		f, err := filter.Compile(form)
+		require.NoError(t, err, form)
+		ok, err := f.Match(context.Background(), filter.NewSubject("p", "n", &snapshot.Record{Codec: "json", State: state}))
+		require.NoError(t, err)
+		require.True(t, ok, form)
+	}
+}
+
+// What the filter's own nodes do and what cel-go does is one sum.
+func TestCostIsOneSum(t *testing.T) {
+	s := filter.NewSubject("p", "n", stated(t, map[string]any{"s": strings.Repeat("a", 1<<20), "l": make([]int, 30_000)}))
+	spent := func(text string) (int, error) {
+		f, err := filter.Compile(text)
+		require.NoError(t, err, text)
+		_, err = f.Match(context.Background(), s)
+		return s.Spent(), err
+	}
+	own, err := spent(`state.s.contains("b") || state.s.contains("c")`)
+	require.NoError(t, err)
+	require.Equal(t, 2<<16, own)
+	loop, err := spent(`state.l.all(x, x == 0)`)
+	require.NoError(t, err)
+	require.Greater(t, loop, 2*30_000)
+	_, err = spent(`state.s.contains("b") || state.s.contains("c") || state.l.all(x, x == 0)`)
+	require.ErrorIs(t, err, filter.ErrTooCostly)
 }
 
 // What is too large or no pattern is refused in the filter's text, and has no

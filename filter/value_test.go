@@ -76,6 +76,9 @@ func TestNumbersCompareExactly(t *testing.T) {
 		if n, ok := v.Int(); ok {
 			return new(big.Float).SetPrec(200).SetInt64(n)
 		}
+		if f, ok := v.Float(); ok && filter.FloatValue(f) == v { // which its text need not be exactly
+			return new(big.Float).SetPrec(200).SetFloat64(f)
+		}
 		out, _, err := big.ParseFloat(v.String(), 10, 200, big.ToNearestEven)
 		if err != nil {
 			return nil
