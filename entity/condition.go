@@ -61,6 +61,13 @@ type Condition struct {
 	Where Predicate
 }
 
+// unmet says why a condition that asks for no revision does not hold. It is an
+// ErrStale in all but its text: nobody who got it has an old revision.
+type unmet string
+
+func (e unmet) Error() string { return "condition not met: " + string(e) }
+func (e unmet) Unwrap() error { return ErrStale }
+
 // Check returns an error wrapping ErrStale when the condition does not hold at
 // a revision; revision 0 stands for an absent entity. A life of 0 is one that
 // the store has not named yet and that matches no tag. Where is not judged.
@@ -72,13 +79,13 @@ func (c *Condition) Check(life, revision uint64) error {
 	}
 	switch {
 	case c.Exists && !exists:
-		return fmt.Errorf("%w: the entity does not exist", ErrStale)
+		return unmet("the entity does not exist")
 	case c.Absent && exists:
-		return fmt.Errorf("%w: the entity exists", ErrStale)
+		return unmet("the entity exists")
 	case c.Match != nil && (!exists || !slices.Contains(c.Match, tag)):
 		return fmt.Errorf("%w: the entity is not at a revision that the condition names", ErrStale)
 	case exists && slices.Contains(c.NoneMatch, tag):
-		return fmt.Errorf("%w: the entity is at a revision that the condition excludes", ErrStale)
+		return unmet("the entity is at a revision that the condition excludes")
 	}
 	return nil
 }

@@ -39,6 +39,25 @@ func TestConditionCheck(t *testing.T) {
 	}
 }
 
+// TestConditionSays: who named no revision that must be there is told of none
+// that is stale.
+func TestConditionSays(t *testing.T) {
+	for says, c := range map[string]struct {
+		cond     Condition
+		revision uint64
+	}{
+		"condition not met: the entity exists":                                       {Condition{Absent: true}, 3},
+		"condition not met: the entity does not exist":                               {Condition{Exists: true}, 0},
+		"condition not met: the entity is at a revision that the condition excludes": {Condition{NoneMatch: []ETag{{7, 3}}}, 3},
+		"stale revision: the entity is not at a revision that the condition names":   {Condition{Match: []ETag{{7, 2}}}, 3},
+	} {
+		err := c.cond.Check(7, c.revision)
+		require.EqualError(t, err, says)
+		require.ErrorIs(t, err, ErrStale)
+		require.NotErrorIs(t, err, ErrCondition)
+	}
+}
+
 func TestETagText(t *testing.T) {
 	tag, err := ParseETag(ETag{18446744073709551615, 3}.String())
 	require.NoError(t, err)

@@ -122,16 +122,23 @@ func parseOperation(v any) (o PatchOperation, err error) {
 	return o, err
 }
 
-// maxPatchWork is how many values a patch may move, copy and compare. It bounds
-// the time of one that inserts at the front of a large array again and again.
-const maxPatchWork = 20_000_000
+const (
+	// maxPatchWork is how many values a patch may move, copy and compare; a
+	// second's worth. It bounds the time of one that inserts at the front of a
+	// large array, or compares something large, again and again.
+	maxPatchWork = 20_000_000
+	// memberWork and numberWork are how many more values a comparison of a
+	// member or of a number counts as. Texts count by their lengths besides.
+	memberWork = 8
+	numberWork = 4
+)
 
 // patching is a patch at work. RFC 6902 is followed to the letter, which
 // json-patch/v5 does not: there a test for null passes where nothing stands, 1
 // is not 1.0, and the empty key cannot be named.
 type patching struct {
 	root   any
-	work   int // values moved, copied and compared
+	work   int // of maxPatchWork
 	copied int // bytes of the values that "copy" made
 	most   int // of them
 }
@@ -302,14 +309,28 @@ func (w *patching) test(path []string, want any) error {
 
 func (w *patching) spend(n int) error {
 	if w.work += n; w.work > maxPatchWork {
-		return errors.New("the patch moves or compares too many values; split it")
+		return errors.New("the patch is too costly, since it moves or compares too many or too large values; split it")
 	}
 	return nil
 }
 
+// texts is the work of comparing two texts byte by byte.
+func texts(x, y string) int { return (len(x) + len(y)) / 64 }
+
 // equal compares as RFC 6902, section 4.6, has it: numbers by what they are.
 func (w *patching) equal(x, y any) (bool, error) {
-	if err := w.spend(1); err != nil {
+	work := 1
+	switch x := x.(type) {
+	case string:
+		if y, ok := y.(string); ok && len(x) == len(y) {
+			work += texts(x, y)
+		}
+	case json.Number:
+		if y, ok := y.(json.Number); ok {
+			work += numberWork + 8*texts(string(x), string(y)) // digit by digit
+		}
+	}
+	if err := w.spend(work); err != nil {
 		return false, err
 	}
 	switch x := x.(type) {
@@ -319,6 +340,9 @@ func (w *patching) equal(x, y any) (bool, error) {
 			return false, nil
 		}
 		for k, v := range x {
+			if err := w.spend(memberWork + texts(k, k)); err != nil {
+				return false, err
+			}
 			other, ok := y[k]
 			if !ok {
 				return false, nil
@@ -395,22 +419,34 @@ func (w *patching) made(bytes int) error {
 	return nil
 }
 
-// sameNumber reports whether two texts of JSON numbers are one number.
+// sameNumber reports whether two texts of JSON numbers are one number. It makes
+// no copies of them.
 func sameNumber(x, y json.Number) bool {
 	if x == y {
 		return true
 	}
 	a, okA := parseDecimal(string(x))
 	b, okB := parseDecimal(string(y))
-	return okA && okB && a == b
+	return okA && okB && a.equal(b)
 }
 
 // decimal is a number as its digits, without zeros at either end, and the power
-// of ten of the last one.
+// of ten of the last one. The digits are those of head and then those of tail.
 type decimal struct {
-	negative bool
-	digits   string
-	exponent int64
+	negative   bool
+	head, tail string
+	exponent   int64
+}
+
+func (d decimal) equal(o decimal) bool {
+	if d.negative != o.negative || d.exponent != o.exponent || len(d.head)+len(d.tail) != len(o.head)+len(o.tail) {
+		return false
+	}
+	if len(d.head) > len(o.head) {
+		d, o = o, d
+	}
+	rest, begins := strings.CutPrefix(o.head, d.head)
+	return begins && d.tail[:len(rest)] == rest && d.tail[len(rest):] == o.tail
 }
 
 // parseDecimal reads a JSON number. It gives up on exponents of more than 62
@@ -424,12 +460,18 @@ func parseDecimal(s string) (d decimal, ok bool) {
 			return d, false
 		}
 	}
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	d.exponent -= int64(len(fraction))
-	digits := strings.TrimLeft(whole+fraction, "0")
-	d.digits = strings.TrimRight(digits, "0")
-	d.exponent += int64(len(digits) - len(d.digits))
-	if d.digits == "" {
+	head, tail, _ := strings.Cut(mantissa, ".")
+	d.exponent -= int64(len(tail))
+	if d.head = strings.TrimLeft(head, "0"); d.head == "" {
+		tail = strings.TrimLeft(tail, "0")
+	}
+	if d.tail = strings.TrimRight(tail, "0"); d.tail == "" {
+		head = d.head
+		d.head = strings.TrimRight(head, "0")
+		d.exponent += int64(len(head) - len(d.head))
+	}
+	d.exponent += int64(len(tail) - len(d.tail))
+	if d.head == "" && d.tail == "" {
 		return decimal{}, true // also minus zero
 	}
 	return d, true

@@ -3,6 +3,7 @@ package entity
 import (
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"strings"
 	"testing"
 
@@ -168,14 +169,48 @@ func TestPatchBounds(t *testing.T) {
 	for range 1000 {
 		front = append(front, PatchOperation{Op: "add", Path: "/a/0", Value: true}, PatchOperation{Op: "remove", Path: "/a/0"})
 	}
-	require.ErrorContains(t, o.patch(front, 1<<20), "too many values")
+	require.ErrorContains(t, o.patch(front, 1<<20), "too costly")
 
 	o = Object{"a": make([]any, 100_000)}
 	var same Patch
 	for range 1000 {
 		same = append(same, PatchOperation{Op: "test", Path: "/a", Value: make([]any, 100_000)})
 	}
-	require.ErrorContains(t, o.patch(same, 1<<20), "too many values")
+	require.ErrorContains(t, o.patch(same, 1<<20), "too costly")
+
+	again := func(n int, want any) (p Patch) {
+		for range n {
+			p = append(p, PatchOperation{Op: "test", Path: "/a", Value: want})
+		}
+		return p
+	}
+	zeros, text := strings.Repeat("0", 1<<20), strings.Repeat("x", 1<<20)
+	o = Object{"a": json.Number("1." + zeros)}
+	require.ErrorContains(t, o.patch(again(2000, json.Number("1")), 1<<20), "too costly")
+	require.NoError(t, o.patch(again(20, json.Number("1")), 1<<20))
+	for name, c := range map[string]struct {
+		x, y  any
+		least int
+	}{
+		"a long number":     {json.Number("1." + zeros), json.Number("1"), 100_000},
+		"another":           {json.Number("1"), json.Number(zeros + ".1"), 100_000},
+		"a long exponent":   {json.Number("1e" + zeros), json.Number("1"), 100_000},
+		"long texts":        {text, strings.Clone(text), 30_000},
+		"long names":        {map[string]any{text: true}, map[string]any{strings.Clone(text): true}, 30_000},
+		"texts unlike":      {text, "x", 1},
+		"a text, no number": {json.Number("1." + zeros), "1", 1},
+	} {
+		var w patching
+		_, err := w.equal(c.x, c.y)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, w.work, c.least, name)
+		require.LessOrEqual(t, w.work, 2*c.least, name)
+		w.work = maxPatchWork
+		_, err = w.equal(c.x, c.y)
+		require.ErrorContains(t, err, "too costly", name)
+	}
+	o = Object{"a": "short"}
+	require.NoError(t, o.patch(again(100_000, "short"), 1<<20))
 
 	o = Object{"a": map[string]any{}}
 	var deep Patch
@@ -183,6 +218,40 @@ func TestPatchBounds(t *testing.T) {
 		deep = append(deep, PatchOperation{Op: "copy", From: "", Path: strings.Repeat("/a", i+1)})
 	}
 	require.ErrorContains(t, o.patch(deep, 1<<20), "deeper than 1000 levels")
+}
+
+// TestSameNumber: numbers are compared by what they are, wherever their points
+// and zeros stand.
+func TestSameNumber(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := func(label string) string {
+			s := rapid.StringMatching(`-?(0|[12][0-2]{0,5})(\.[0-2]{1,5})?(e[+-]?[0-9])?`).Draw(t, label)
+			if rapid.Bool().Draw(t, label+" zeros") {
+				mantissa, exponent, has := cutExponent(s)
+				if !strings.Contains(mantissa, ".") {
+					mantissa += "."
+				}
+				if s = mantissa + "000"; has {
+					s += "E" + exponent
+				}
+			}
+			return s
+		}
+		x, y := text("x"), text("y")
+		if rapid.Bool().Draw(t, "shifted") { // the same, written otherwise
+			r, ok := new(big.Rat).SetString(x)
+			require.True(t, ok)
+			y = r.FloatString(20)
+		}
+		a, ok := new(big.Rat).SetString(x)
+		require.True(t, ok)
+		b, ok := new(big.Rat).SetString(y)
+		require.True(t, ok)
+		require.Equal(t, a.Cmp(b) == 0, sameNumber(json.Number(x), json.Number(y)), "%s %s", x, y)
+		require.Equal(t, a.Cmp(b) == 0, sameNumber(json.Number(y), json.Number(x)), "%s %s", y, x)
+	})
+	long := json.Number("1." + strings.Repeat("0", 1000))
+	require.Zero(t, testing.AllocsPerRun(10, func() { sameNumber(long, "1") }), "nothing is copied")
 }
 
 // TestPatchAgrees: where json-patch/v5 follows the RFC, both do the same.

@@ -1,6 +1,7 @@
 package entity
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +35,9 @@ type schema struct {
 	text  json.RawMessage // in canonical form
 	whole *jsonschema.Schema
 	quick *jsonschema.Schema // fails without saying where
+	// unevaluated says that elements of arrays are remembered, since what is
+	// left over is judged by a schema.
+	unevaluated bool
 }
 
 // compileSchema checks and compiles a schema. Its errors say the place in it.
@@ -65,7 +69,9 @@ func compileSchema(text []byte) (_ *schema, err error) {
 	if s.whole, s.quick, err = compileTree(tree); err != nil {
 		return nil, schemaFault(err)
 	}
-	return s, checkLoops(s.whole)
+	// The name may stand there as another thing, too.
+	s.unevaluated = bytes.Contains(s.text, []byte(`"unevaluatedItems"`))
+	return s, checkCompiled(s.whole)
 }
 
 // compileTree compiles a schema, and another that only tells whether a value
@@ -74,6 +80,7 @@ func compileTree(tree any) (whole, quick *jsonschema.Schema, err error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
+	c.UseRegexpEngine(patterns())
 	if err := c.AddResource(schemaURL, tree); err != nil {
 		return nil, nil, err
 	}
@@ -162,7 +169,7 @@ func (s *schema) judge(state map[string]any) error {
 	if pointer, odd := oddNumber(state); odd {
 		return violation(pointer, fmt.Sprintf("a number of more than %d digits, or with an exponent beyond that, cannot be judged", maxNumber))
 	}
-	c := cost{most: maxJudged}
+	c := cost{most: maxJudged, unevaluated: s.unevaluated}
 	c.add(s.whole, state, 0, 0)
 	switch {
 	case c.over():

@@ -34,6 +34,8 @@ func TestSchemasRefused(t *testing.T) {
 		`{"maximum":1e999999999}`:                                            "at /maximum",
 		`{"enum":[[1,1e-1001]]}`:                                             "at /enum/0/1",
 		`{"$ref":"#"}`:                                                       "at the root: it refers to itself",
+		`{"dependencies":{"a":{"$ref":"#"}}}`:                                "at the root: it refers to itself",
+		`{"items":{"$ref":"http://json-schema.org/draft-07/schema#"}}`:       "which is of another dialect",
 		`{"$ref":"#/$defs/a","$defs":{"a":{"allOf":[{"$ref":"#"}]}}}`:        "refers to itself",
 		`{"properties":{"a":{"anyOf":[{"not":{"$ref":"#/properties/a"}}]}}}`: "at /properties/a: it refers to itself",
 		`{"title":"` + strings.Repeat("x", 64<<10) + `"}`:                    "at most 65536",

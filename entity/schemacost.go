@@ -1,12 +1,14 @@
 package entity
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -27,6 +29,7 @@ const (
 // schema can be written so that they double with every level of the state.
 type cost struct {
 	spent, most int
+	unevaluated bool // elements of arrays are remembered
 }
 
 func (c *cost) over() bool { return c.spent > c.most }
@@ -41,8 +44,13 @@ func (c *cost) add(s *jsonschema.Schema, v any, depth, nested int) {
 	if c.over() || s.Bool != nil {
 		return
 	}
+	if s.Const != nil {
+		c.compare(v, *s.Const)
+	}
 	if s.Enum != nil {
-		c.spent += len(s.Enum.Values)
+		for _, value := range s.Enum.Values {
+			c.compare(v, value)
+		}
 	}
 	for sub := range inPlace(s) {
 		c.add(sub, v, depth, nested+1)
@@ -53,22 +61,60 @@ func (c *cost) add(s *jsonschema.Schema, v any, depth, nested int) {
 	case []any:
 		c.array(s, v, depth+1)
 	case string:
-		c.spent += len(v) / 100
+		c.spent += long(v)
+		if s.Pattern != nil {
+			c.spent += matching(s.Pattern, v)
+		}
+	case json.Number:
+		c.spent += number(v) * computing(s)
 	}
 }
 
+// computing returns how often a schema computes with a number, at most.
+func computing(s *jsonschema.Schema) int {
+	n := 1
+	if s.Minimum != nil || s.Maximum != nil || s.ExclusiveMinimum != nil || s.ExclusiveMaximum != nil {
+		n++
+	}
+	if s.MultipleOf != nil {
+		n++
+	}
+	return n
+}
+
+// long counts the steps of going through a text.
+func long(text string) int { return len(text) / 100 }
+
+// number counts the steps of computing with a number: those of many digits take
+// a multiple.
+func number(n json.Number) int {
+	mantissa, exponent, has := cutExponent(string(n))
+	digits := len(mantissa)
+	if has {
+		e, _ := strconv.Atoi(exponent) // a judgeable one
+		digits += max(e, -e)
+	}
+	return 2 + max(0, digits-16)/4
+}
+
 func (c *cost) object(s *jsonschema.Schema, object map[string]any, depth int) {
-	c.spent += len(object)
+	c.spent += len(object) + len(s.Required)/10
+	for _, names := range s.DependentRequired {
+		c.spent += 1 + len(names)/10
+	}
 	for name, v := range object {
 		if c.over() {
 			return
 		}
+		c.spent += long(name)
 		known := s.Properties[name]
 		if known != nil {
 			c.add(known, v, depth, 0)
 		}
 		for pattern, sub := range s.PatternProperties {
-			c.spent += 1 + len(name)/100
+			if c.spent += 2 * matching(pattern, name); c.over() { // here, and when it is judged
+				return
+			}
 			if pattern.MatchString(name) {
 				known = sub
 				c.add(sub, v, depth, 0)
@@ -87,8 +133,11 @@ func (c *cost) object(s *jsonschema.Schema, object map[string]any, depth int) {
 }
 
 func (c *cost) array(s *jsonschema.Schema, array []any, depth int) {
+	if c.unevaluated {
+		c.spent += len(array)
+	}
 	if s.UniqueItems {
-		c.values(array)
+		c.unique(array)
 	}
 	for i, v := range array {
 		if c.over() {
@@ -108,28 +157,72 @@ func (c *cost) array(s *jsonschema.Schema, array []any, depth int) {
 	}
 }
 
-// values counts what is compared to find equal elements.
+// unique counts the steps of finding equal elements: a few are compared, each
+// with each, and more are hashed.
+func (c *cost) unique(array []any) {
+	if len(array) > 20 {
+		c.values(array)
+		return
+	}
+	for i, x := range array {
+		for _, y := range array[:i] {
+			c.compare(x, y)
+		}
+	}
+}
+
+// compare counts the steps of comparing two values, as if they were equal as
+// long as they have the same shape.
+func (c *cost) compare(x, y any) {
+	if c.spent++; c.over() {
+		return
+	}
+	switch x := x.(type) {
+	case []any:
+		if y, ok := y.([]any); ok && len(x) == len(y) {
+			for i, child := range x {
+				c.compare(child, y[i])
+			}
+		}
+	case map[string]any:
+		if y, ok := y.(map[string]any); ok && len(x) == len(y) {
+			for name, child := range x {
+				c.spent += long(name)
+				if other, ok := y[name]; ok {
+					c.compare(child, other)
+				}
+			}
+		}
+	case string:
+		if y, ok := y.(string); ok && len(x) == len(y) {
+			c.spent += long(x)
+		}
+	case json.Number:
+		if y, ok := y.(json.Number); ok {
+			c.spent += number(x) + number(y)
+		}
+	}
+}
+
+// values counts the steps of hashing a value.
 func (c *cost) values(v any) {
-	c.spent++
+	if c.spent++; c.over() {
+		return
+	}
 	switch v := v.(type) {
 	case []any:
 		for _, child := range v {
-			if c.over() {
-				return
-			}
 			c.values(child)
 		}
 	case map[string]any:
-		for _, child := range v {
-			if c.over() {
-				return
-			}
+		for name, child := range v {
+			c.spent += long(name)
 			c.values(child)
 		}
 	case string:
-		c.spent += len(v) / 100
+		c.spent += long(v)
 	case json.Number:
-		c.spent += len(v) / 10
+		c.spent += number(v)
 	}
 }
 
@@ -152,6 +245,11 @@ func inPlace(s *jsonschema.Schema) iter.Seq[*jsonschema.Schema] {
 				}
 			}
 		}
+		for _, dependency := range s.Dependencies { // the old keyword, which is still taken
+			if sub, is := dependency.(*jsonschema.Schema); is && !yield(sub) {
+				return
+			}
+		}
 		if len(s.DependentSchemas) == 0 {
 			return
 		}
@@ -163,9 +261,10 @@ func inPlace(s *jsonschema.Schema) iter.Seq[*jsonschema.Schema] {
 	}
 }
 
-// checkLoops refuses a schema that comes back to itself without going on to a
-// part of the value.
-func checkLoops(root *jsonschema.Schema) error {
+// checkCompiled refuses a schema that comes back to itself without going on to a
+// part of the value, one of another dialect, of which cost knows nothing, and
+// one with patterns that are too costly.
+func checkCompiled(root *jsonschema.Schema) error {
 	const open, done = 1, 2
 	seen := map[*jsonschema.Schema]int{}
 	var follow func(s *jsonschema.Schema, nested int) error
@@ -191,7 +290,10 @@ func checkLoops(root *jsonschema.Schema) error {
 	for len(queue) > 0 {
 		s := queue[0]
 		queue = queue[1:]
-		if err := follow(s, 0); err != nil {
+		if s.DraftVersion != 2020 {
+			return fmt.Errorf("it refers to %s, which is of another dialect", s.Location)
+		}
+		if err := cmp.Or(checkPatterns(s), follow(s, 0)); err != nil {
 			return err
 		}
 		for _, sub := range slices.AppendSeq(parts(s), inPlace(s)) {
