@@ -128,18 +128,14 @@ func (a *API) Close() {
 	a.futures.wait.Wait()
 }
 
-// ServeHTTP serves one request. A panic is answered with 500 and logged.
+// ServeHTTP serves one request. A panic is answered with 500 and logged; behind
+// the beginning of an answer it cuts the connection, so that the answer does not
+// look whole.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
-		p := recover()
-		if p == nil {
-			return
+		if p := recover(); p != nil {
+			a.panicked(w, r, p, false)
 		}
-		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-			panic(p)
-		}
-		a.log.ErrorContext(r.Context(), "a request panicked", "method", r.Method, "path", r.RequestURI, "panic", p, "stack", string(debug.Stack()))
-		refuse(CodeInternal, "the server failed; its log says how").write(w)
 	}()
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	err := a.guard(r)
@@ -151,6 +147,18 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.router.ServeHTTP(w, r)
+}
+
+// panicked answers a request whose operation has panicked.
+func (a *API) panicked(w http.ResponseWriter, r *http.Request, p any, begun bool) {
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p)
+	}
+	a.log.ErrorContext(r.Context(), "a request panicked", "method", r.Method, "path", r.RequestURI, "panic", p, "stack", string(debug.Stack()))
+	if begun {
+		panic(http.ErrAbortHandler)
+	}
+	refuse(CodeInternal, "the server failed; its log says how").write(w)
 }
 
 // unrouted answers requests that match no operation.
@@ -185,8 +193,13 @@ func (a *API) register() {
 		api.OpenAPI().AddOperation(described)
 		handle := func(c echo.Context) {
 			begun := time.Now()
+			defer func() { a.metrics.served(&op, c.Response().Status, time.Since(begun)) }()
+			defer func() {
+				if p := recover(); p != nil {
+					a.panicked(c.Response(), c.Request(), p, c.Response().Committed)
+				}
+			}()
 			a.serve(&op, c.Response(), c.Request())
-			a.metrics.served(&op, c.Response().Status, time.Since(begun))
 		}
 		api.Adapter().Handle(described, func(ctx huma.Context) { handle(humaecho.Unwrap(ctx)) })
 		if op.method == http.MethodGet && !op.streams {

@@ -1,8 +1,11 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -66,12 +69,9 @@ func postBatch(c *call) error {
 	if err != nil {
 		return err
 	}
-	var items []json.RawMessage
-	if err := json.Unmarshal(data, &items); err != nil {
-		return refuse(CodeMalformed, "the body is not a JSON array of messages: "+err.Error())
-	}
-	if len(items) > maxBatch {
-		return refuse(CodeMalformed, fmt.Sprintf("a batch has at most %d messages, and this one has %d", maxBatch, len(items)))
+	items, err := batchItems(data)
+	if err != nil {
+		return err
 	}
 	sent := make([]batched, len(items))
 	for i, item := range items {
@@ -85,6 +85,36 @@ func postBatch(c *call) error {
 		}
 	}
 	return c.json(http.StatusOK, result)
+}
+
+// batchItems takes a batch's body apart, as far as it may be.
+func batchItems(data []byte) (items []json.RawMessage, err error) {
+	in := json.NewDecoder(bytes.NewReader(data))
+	bad := func(why string) error {
+		return refuse(CodeMalformed, "the body is not a JSON array of messages: "+why)
+	}
+	if open, err := in.Token(); err != nil {
+		return nil, bad(err.Error())
+	} else if open != json.Delim('[') {
+		return nil, bad("it does not begin with [")
+	}
+	for in.More() {
+		if len(items) == maxBatch {
+			return nil, refuse(CodeMalformed, fmt.Sprintf("a batch has at most %d messages, and this one has more", maxBatch))
+		}
+		var item json.RawMessage
+		if err := in.Decode(&item); err != nil {
+			return nil, bad(err.Error())
+		}
+		items = append(items, item)
+	}
+	if _, err := in.Token(); err != nil {
+		return nil, bad(err.Error())
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return nil, bad("something stands behind it")
+	}
+	return items, nil
 }
 
 // batched is a message of a batch on its way.

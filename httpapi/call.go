@@ -137,6 +137,9 @@ func (a *API) serve(op *operation, w http.ResponseWriter, r *http.Request) {
 		_, err = c.query()
 	}
 	if err == nil {
+		err = c.untaken()
+	}
+	if err == nil {
 		err = op.handle(c)
 	}
 	if err != nil {
@@ -147,6 +150,22 @@ func (a *API) serve(op *operation, w http.ResponseWriter, r *http.Request) {
 		a.note(r, f)
 		f.write(w)
 	}
+}
+
+// untaken refuses a request to change something with a header that the operation
+// does not heed, and that somebody may rely on: a repeated deletion with a key of
+// its own would end the life that has begun since.
+func (c *call) untaken() error {
+	if !c.op.writes() {
+		return nil
+	}
+	if !c.op.identified && c.r.Header.Get(messageIDHeader) != "" {
+		return refuse(CodeBadMessageID, "this operation takes no "+messageIDHeader+"; for a deletion, If-Match names the revision that it is for")
+	}
+	if !c.op.conditional && (c.r.Header.Get("If-Match") != "" || c.r.Header.Get("If-None-Match") != "") {
+		return refuse(CodeBadCondition, "this operation takes neither If-Match nor If-None-Match")
+	}
+	return nil
 }
 
 // note logs what somebody should look at. Requests that were wrong are none of

@@ -147,7 +147,7 @@ func (c *call) streamDeadLetters(seen uint64) error {
 		select {
 		case <-more:
 		case <-beats.C:
-			if s.heartbeat() != nil {
+			if c.revoked(s) || s.heartbeat() != nil {
 				return nil
 			}
 		case <-c.r.Context().Done():

@@ -76,9 +76,13 @@ func postImport(c *call) error {
 // readLines hands on what becomes of each line. An error says that the body did
 // not come to its end.
 func (c *call) readLines(ctx context.Context, w *lineWriter, to chan<- imported) error {
+	defer context.AfterFunc(ctx, func() { _ = w.control.SetReadDeadline(time.Now()) })()
 	in := lineReader{in: bufio.NewReaderSize(c.r.Body, 64<<10), most: int(c.api.cfg.MaxLine)}
 	for n := 1; ; n++ {
 		_ = w.control.SetReadDeadline(time.Now().Add(importPatience))
+		if ctx.Err() != nil { // looked at behind the deadline, which would else replace the one that ends the reading
+			return ctx.Err()
+		}
 		line, err := in.next()
 		if err != nil && !errors.Is(err, errLongLine) {
 			if errors.Is(err, io.EOF) {

@@ -100,6 +100,9 @@ func (d documenter) errors(op *operation, into map[string]*huma.Response) {
 	} else if i := slices.Index(codes, CodeOutcomeUnknown); i >= 0 || slices.Contains(op.query, "timeout") {
 		codes = append(slices.DeleteFunc(codes, func(c Code) bool { return c == CodeOutcomeUnknown }), CodeTimedOut)
 	}
+	if op.writes() {
+		codes = append(codes, CodeBadMessageID, CodeBadCondition)
+	}
 	for _, s := range codesByStatus() {
 		var here []string
 		var retry bool

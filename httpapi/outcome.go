@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/twinsrv/twinsrv/entity"
@@ -17,11 +18,20 @@ type outcome struct {
 
 // outcomeOf makes an entity's answer to a message with a condition one that can
 // be sent.
-func outcomeOf(cond entity.Condition, v any, err error) outcome {
+func outcomeOf(cond entity.Condition, v any, err error) (o outcome) {
+	// A reply's MarshalJSON and an error's Error are the user's, and nobody else
+	// looks after the goroutines of futures.
+	defer func() {
+		if p := recover(); p != nil {
+			o = outcome{failed: &failure{
+				code: CodeHandlerFailed, cause: fmt.Errorf("panic: %v", p),
+				detail: fmt.Sprintf("the message was handled, and its answer cannot be written: that panicked: %v", p),
+			}}
+		}
+	}()
 	if err != nil {
 		return outcome{failed: failureOf(unmet(cond, err))}
 	}
-	var o outcome
 	if ack, ok := v.(entity.Ack); ok {
 		o.etag = quoted(entity.ETag{Life: ack.Life, Revision: ack.Revision})
 	}

@@ -107,7 +107,7 @@ func resetTo(s *filter.Subject, v *pod.View) {
 
 // streamAhead is how many events are read ahead of those that are being sent. All
 // others stay where the watch reads them.
-const streamAhead = 64
+const streamAhead = 8
 
 // cutData is the data of a cut event: the stream ends, and why. A watch goes on
 // behind the last event's id.
@@ -149,6 +149,9 @@ func (c *call) stream(w *pod.Watch) {
 			s.addAll(e, events)
 			place = max(place, e.ID)
 		case <-beats.C:
+			if c.revoked(s) {
+				return
+			}
 			// What the filter passed over need not be looked at again.
 			if at := w.Position(); len(events) == 0 && at > place {
 				place = at
@@ -164,6 +167,15 @@ func (c *call) stream(w *pod.Watch) {
 			return
 		}
 	}
+}
+
+// revoked cuts a stream whose token has been taken back since it began.
+func (c *call) revoked(s *eventStream) bool {
+	if c.api.authorize(c.op, c.r) == nil {
+		return false
+	}
+	s.cut("unauthorized", "the server does not know the token any more")
+	return true
 }
 
 // pass hands on the events of a watch until it ends.
@@ -199,9 +211,7 @@ func (s *eventStream) addAll(e pod.Event, more <-chan pod.Event) {
 
 // place says, without an event, where the client resumes.
 func (s *eventStream) place(position uint64) {
-	if position > 0 {
-		s.buf.WriteString("id: " + strconv.FormatUint(position, 10) + "\n\n")
-	}
+	s.buf.WriteString("id: " + strconv.FormatUint(position, 10) + "\n\n")
 }
 
 // ended says why a watch has ended, unless it is the client that went.

@@ -150,7 +150,10 @@ type line struct {
 // when the store is down. What is acknowledged before the call is not shown
 // unless the request resumes; what is sent behind it is.
 func (p *Pods) Watch(ctx context.Context, r WatchRequest) (*Watch, error) {
-	r.Pods = slices.Clone(r.Pods)
+	if r.Pods = slices.Clone(r.Pods); r.Pods != nil {
+		slices.Sort(r.Pods)
+		r.Pods = slices.Compact(r.Pods)
+	}
 	if r.Name != "" && len(r.Pods) != 1 {
 		return nil, fmt.Errorf("%w: a watch of one entity names its pod, and no other", entity.ErrName)
 	}
@@ -205,7 +208,8 @@ func (w *Watch) wants(key persist.Key) bool {
 	switch {
 	case w.req.Pods == nil:
 		return key.Pod != "" && key.Pod[0] != '$'
-	case !slices.Contains(w.req.Pods, key.Pod):
+	}
+	if _, ok := slices.BinarySearch(w.req.Pods, key.Pod); !ok {
 		return false
 	}
 	return w.req.Name == "" || w.req.Name == key.Name

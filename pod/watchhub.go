@@ -67,6 +67,7 @@ type hub struct {
 	tracked uint64              // the entities of changes behind it tell when they show them
 	shown   map[uint64]struct{} // the positions of those that are shown and not told
 	slow    map[persist.Key]struct{}
+	before  int                           // bytes of the states in priors
 	priors  map[priorKey]*snapshot.Record // acknowledged states that others have replaced, whose change is not told
 	holding *actor.Waiter                 // the job waits for an entity to show something
 }
@@ -240,7 +241,7 @@ func (h *hub) leave(t *tail) {
 		h.ring, h.bytes, h.from = nil, 0, h.through
 		clear(h.shown)
 		clear(h.slow)
-		clear(h.priors)
+		h.forgetPriors()
 		h.release()
 	}
 }
@@ -350,7 +351,7 @@ func (h *hub) skip(to uint64) {
 	h.ring, h.bytes = nil, 0
 	h.through, h.from = to, to
 	clear(h.shown)
-	clear(h.priors)
+	h.forgetPriors()
 }
 
 func byKey(a, b persist.Key) int {
@@ -371,8 +372,10 @@ func (h *hub) tell(c *change) {
 	h.through = c.Position
 	delete(h.shown, c.Position)
 	prior := priorKey{c.Key, c.Life, c.Revision - 1}
-	c.replaced = h.priors[prior]
-	delete(h.priors, prior)
+	if c.replaced = h.priors[prior]; c.replaced != nil {
+		h.before -= len(c.replaced.State)
+		delete(h.priors, prior)
+	}
 	if c.Err == nil && (c.Key.Pod == "" || c.Key.Pod[0] == '$') {
 		return
 	}
@@ -455,14 +458,22 @@ func (h *hub) shows(c *persist.Change) {
 	}
 }
 
+// forgetPriors gives up the states that were replaced: what tells of their
+// changes then reads them from the journal, or is unsure. mu is held.
+func (h *hub) forgetPriors() {
+	clear(h.priors)
+	h.before = 0
+}
+
 // replaces notes the acknowledged state that a change replaces: retention may
 // have dropped it from the journal long ago. It is called on the entity's turn,
 // before shows is.
 func (h *hub) replaces(key persist.Key, before *snapshot.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.priors) >= h.keeps { // of changes that were never told
-		clear(h.priors)
+	if len(h.priors) >= h.keeps || h.before > keptBytes { // of changes that were never told, or are told late
+		h.forgetPriors()
 	}
 	h.priors[priorKey{key, before.Life, before.Revision}] = before
+	h.before += len(before.State)
 }
