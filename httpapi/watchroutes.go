@@ -82,7 +82,7 @@ func (c *call) watch(r pod.WatchRequest) error {
 		return err
 	}
 	defer w.Close()
-	c.stream(w)
+	c.stream(w, r.Resume)
 	return nil
 }
 
@@ -119,12 +119,14 @@ type cutData struct {
 // stream sends the events of a watch until the client goes, the watch or the
 // server ends, or the client is too slow; if it can, it says so with its last
 // event.
-func (c *call) stream(w *pod.Watch) {
+func (c *call) stream(w *pod.Watch, resumed bool) {
 	ctx, cancel := c.streaming()
 	s := c.eventStream()
 	events, failed := make(chan pod.Event, streamAhead), make(chan error, 1)
 	place := w.Position() // before anything is read ahead: a client resumes from what it was told
-	s.place(place)
+	if place > 0 || !resumed {
+		s.place(place)
+	}
 	read := make(chan struct{})
 	defer func() { cancel(); <-read }()
 	go func() {

@@ -31,7 +31,8 @@ type Query struct {
 	// is empty, is in the order of pods and names.
 	Sort []Order
 	// Limit is the most entities that are found. 0 means 100; more than 1,000
-	// are taken as 1,000.
+	// are taken as 1,000. A page ends early when its states have 8 MiB, but has
+	// one entity at least.
 	Limit int
 	// Cursor is Result.Next of the page before; empty starts at the first. An
 	// entity that did not change between pages is on exactly one of them.
@@ -82,6 +83,7 @@ const (
 	bytesPerStep     = 16      // of its state
 	mostListed       = 1024    // entities of a chunk that is read from the store
 	mostListedBytes  = 1 << 20 // and about its bytes
+	mostFoundBytes   = 8 << 20 // of the states on a page
 	firstListedExtra = 1       // one more than is shown says whether there is a next page
 )
 

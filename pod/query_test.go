@@ -503,3 +503,40 @@ func TestQueriesSeeWhatIsAcknowledged(t *testing.T) {
 		})
 	}
 }
+
+// A page of large states ends early, and the pages have everything once, in
+// whatever order.
+func TestPagesOfLargeStatesEndEarly(t *testing.T) {
+	w, p := twins(t, 1, persisttest.NewMemory(), pod.Config{})
+	defer w.close()
+	var all []string
+	for i := range 21 {
+		name := fmt.Sprintf("t%02d", i)
+		w.merge(p, name, entity.Merge{"n": -i, "text": strings.Repeat("x", 1<<20+i)})
+		all = append(all, name)
+	}
+	reversed := slices.Clone(all)
+	slices.Reverse(reversed)
+	for name, q := range map[string]pod.Query{
+		"by name": {}, "filtered": {Filter: compiled(t, `state.n <= 0`)}, "sorted": {Sort: []pod.Order{{Path: path(t, "state.n")}}},
+	} {
+		q.Limit = 1000
+		var found []string
+		for pages := 1; ; pages++ {
+			r, err := p.Query(t.Context(), q)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(r.Items), 8, name)
+			require.NotEmpty(t, r.Items, name)
+			found = append(found, names(r)...)
+			if q.Cursor = r.Next; q.Cursor == "" {
+				require.Equal(t, 4, pages, name)
+				break
+			}
+		}
+		want := all
+		if q.Sort != nil {
+			want = reversed
+		}
+		require.Equal(t, want, found, name)
+	}
+}

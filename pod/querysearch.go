@@ -29,6 +29,7 @@ type search struct {
 	row       []filter.Value // of the table, while one is looked at
 	projected *filter.Projection
 	first     firsts
+	bytes     int // of what first has
 	scratch   []byte
 	count     int
 	groups    *grouping
@@ -139,10 +140,17 @@ func (s *search) keep(p *Pod, name string, r *snapshot.Record) {
 		c.json = s.projected.AppendJSON(nil, &s.subject)
 	}
 	heap.Push(&s.first, c)
-	if len(s.first) > s.limit+firstListedExtra {
-		heap.Pop(&s.first)
+	s.bytes += c.size()
+	if s.bytes > mostFoundBytes && len(s.first) > 1+firstListedExtra {
+		s.limit = min(s.limit, len(s.first)-1-firstListedExtra) // the page ends early
+	}
+	for len(s.first) > s.limit+firstListedExtra {
+		last := heap.Pop(&s.first).(candidate)
+		s.bytes -= last.size()
 	}
 }
+
+func (c *candidate) size() int { return len(c.key) + len(c.view.record.State) + len(c.json) }
 
 // early makes the subject's key in scratch, and says whether it is behind the
 // cursor and among the first ones so far.
