@@ -205,14 +205,11 @@ func (w *Watch) showsBeside() bool {
 
 // wants reports whether the change of a key is for the watch.
 func (w *Watch) wants(key persist.Key) bool {
-	switch {
-	case w.req.Pods == nil:
+	if w.req.Pods == nil {
 		return key.Pod != "" && key.Pod[0] != '$'
 	}
-	if _, ok := slices.BinarySearch(w.req.Pods, key.Pod); !ok {
-		return false
-	}
-	return w.req.Name == "" || w.req.Name == key.Name
+	_, named := slices.BinarySearch(w.req.Pods, key.Pod)
+	return named && (w.req.Name == "" || w.req.Name == key.Name)
 }
 
 // Next returns the next event, waiting for it. When ctx ends it returns ctx's
