@@ -11,6 +11,10 @@ import (
 	"github.com/twinsrv/twinsrv/internal/mutant"
 )
 
+// DefaultKeepChanges is how many positions of the journal stay unless
+// CommitterConfig.KeepChanges says otherwise.
+const DefaultKeepChanges = 1_000_000
+
 // CommitterConfig tunes a Committer. The zero value works.
 type CommitterConfig struct {
 	// MaxUnits is the most units one commit has. 0 means 4,096.
@@ -38,7 +42,7 @@ func (c CommitterConfig) withDefaults() CommitterConfig {
 		c.MaxBytes = 4 << 20
 	}
 	if c.KeepChanges == 0 {
-		c.KeepChanges = 1_000_000
+		c.KeepChanges = DefaultKeepChanges
 	}
 	if c.MinBackoff <= 0 {
 		c.MinBackoff = 50 * time.Millisecond

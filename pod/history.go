@@ -353,7 +353,7 @@ func (p *Pod) Retention(ctx context.Context) (Retention, error) {
 	case p.committer != p.pods.committer:
 		r.Changes = volatileKeeps
 	case r.Changes == 0:
-		r.Changes = 1_000_000 // as persist.CommitterConfig says
+		r.Changes = persist.DefaultKeepChanges
 	}
 	var err error
 	if r.Position, err = p.store().Position(ctx); err == nil {
