@@ -12,8 +12,11 @@ import (
 
 // onLog measures commands to entities that lie far apart among a million, with a
 // commit log in front of bolt. The reference of many commands is one transaction
-// for each snapshot, that of few is bolt without a log.
+// for each snapshot, and a bare log that takes as many bytes in groups of half of
+// them: while one half is synced, the other is at work. That of few is bolt
+// without a log.
 func onLog() []measurement {
+	const halfOfThem = manyEntities / 2
 	var base string
 	setup := func(dir string) error {
 		base = dir
@@ -35,6 +38,14 @@ func onLog() []measurement {
 			return one(plainWrites(plainPath(base), manyEntities, period, farApart))
 		},
 	}}
+	out = append(out, measurement{
+		lines: []string{"log/million-256-to-bare"},
+		setup: setup, ours: logged(manyEntities),
+		reference: func(dir string, period time.Duration) ([]float64, error) {
+			groups, err := bareLog(dir, make([]byte, halfOfThem*logUnit), period)
+			return one(groups*halfOfThem, err)
+		},
+	})
 	for _, n := range []int{1, 16, manyEntities} {
 		out = append(out, measurement{
 			lines: []string{fmt.Sprintf("log/without-%d", n)},
