@@ -22,6 +22,7 @@ type branch struct {
 	Store string   `json:"store"`
 	Where string   `json:"where"`
 	Kinds []string `json:"kinds"` // of accounts
+	Queue bool     `json:"queue"` // it has a queue of parcels, and no accounts
 }
 
 // runChild is the child: commands come in as lines, answers go out, until there
@@ -30,6 +31,9 @@ func runChild(config string) error {
 	var br branch
 	if err := json.Unmarshal([]byte(config), &br); err != nil {
 		return err
+	}
+	if br.Queue {
+		return runCounter(br)
 	}
 	store, err := openStore(br.Store, br.Where)
 	if err != nil {
