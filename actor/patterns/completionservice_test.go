@@ -9,14 +9,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/actor/actortest"
 	"github.com/twinsrv/twinsrv/actor/patterns"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The messages of the test's actor.
 type (
