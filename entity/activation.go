@@ -125,6 +125,8 @@ func (a *activation) dispatch(ctx *actor.Context, m *Message, reply *actor.Promi
 		a.refuse(ctx, m, reply, a.reason)
 	case m.op == opRetry:
 		a.retry(ctx, m, reply)
+	case m.op == opAdmit:
+		a.answerAdmit(ctx, m, reply)
 	case m.deletes() && a.stuck():
 		a.removeStuck(ctx, m, reply)
 	case m.op == opDelete:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/internal/mutant"
+	"github.com/twinsrv/twinsrv/persist"
 )
 
 // ETag names one revision of one life.
@@ -91,29 +92,32 @@ func (c *Condition) Check(life, revision uint64) error {
 }
 
 // meets says why a condition does not hold for the entity's head, or nil.
-func (a *activation) meets(c *Condition) error {
-	err := c.Check(a.head.life, a.head.revision)
+func (a *activation) meets(c *Condition) error { return a.spec.meets(a.key, &a.head, c) }
+
+// meets says why a condition does not hold for an entity at a head, or nil.
+func (s *Spec) meets(key persist.Key, h *head, c *Condition) error {
+	err := c.Check(h.life, h.revision)
 	if err == nil && c.Where != nil {
-		err = a.where(c.Where)
+		err = s.where(key, h, c.Where)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", a.key, err)
+		return fmt.Errorf("%s: %w", key, err)
 	}
 	return nil
 }
 
-// where asks a predicate about the head. The code of one that panics harms
-// nobody else.
-func (a *activation) where(p Predicate) (err error) {
+// where asks a predicate about a head. The code of one that panics harms nobody
+// else.
+func (s *Spec) where(key persist.Key, h *head, p Predicate) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the condition failed: %w", panicked(r))
 		}
 	}()
-	if a.head.revision == 0 {
+	if h.revision == 0 {
 		return fmt.Errorf("%w: the entity does not exist, and %s is asked of its state", ErrCondition, p)
 	}
-	holds, err := p.Holds(a.head.life, a.head.revision, a.head.changed, a.key.Name, a.spec.codec.Name(), a.head.enc)
+	holds, err := p.Holds(h.life, h.revision, h.changed, key.Name, s.codec.Name(), h.enc)
 	switch {
 	case err != nil:
 		return fmt.Errorf("the condition %s: %w", p, err)

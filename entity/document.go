@@ -78,12 +78,10 @@ func (d Document) Spec() (*Spec, error) {
 	}
 	empty := func(context.Context, string) (Object, error) { return Object{}, nil }
 	handlers := Handlers[Object]{
-		"merge":  On(func(_ *Context, o *Object, m Merge) error { o.merge(m); return o.checkDepth() }),
-		"set":    On(func(_ *Context, o *Object, m Set) error { return cmp.Or(o.set(m), o.checkDepth()) }),
-		"remove": On(func(_ *Context, o *Object, m Remove) error { return o.remove(m) }),
-		"patch": On(func(c *Context, o *Object, p Patch) error {
-			return cmp.Or(o.patch(p, c.a.host.MaxState()), o.checkDepth())
-		}),
+		"merge":  On(func(c *Context, o *Object, m Merge) error { return o.apply(m, c.a.host.MaxState()) }),
+		"set":    On(func(c *Context, o *Object, m Set) error { return o.apply(m, c.a.host.MaxState()) }),
+		"remove": On(func(c *Context, o *Object, m Remove) error { return o.apply(m, c.a.host.MaxState()) }),
+		"patch":  On(func(c *Context, o *Object, p Patch) error { return o.apply(p, c.a.host.MaxState()) }),
 	}
 	if len(d.Schema) > 0 {
 		var err error
@@ -92,6 +90,22 @@ func (d Document) Spec() (*Spec, error) {
 		}
 	}
 	return compile(spec, empty, handlers, create)
+}
+
+// apply makes of the object what a message of documents says, and takes at most
+// so many bytes for what it copies. After an error the object is of no use.
+func (o *Object) apply(message any, most int) (err error) {
+	switch m := message.(type) {
+	case Merge:
+		o.merge(m)
+	case Set:
+		err = o.set(m)
+	case Remove:
+		return o.remove(m)
+	case Patch:
+		err = o.patch(m, most)
+	}
+	return cmp.Or(err, o.checkDepth())
 }
 
 // Replace returns the message that makes body, a JSON object, the whole state of

@@ -29,6 +29,8 @@ type Message struct {
 	enc     []byte // its encoding, for types that hold references
 	id      string // see WithID
 	once    *once  // of a message of SendOnce
+
+	about *Message // that Admit asks about
 }
 
 // operation is what a Message asks for beyond the user's handlers.
@@ -42,6 +44,7 @@ const (
 	opDiscard             // end this life, and whatever it has not delivered
 	opRebuild             // be recovered from the journal alone
 	opRetry               // be recovered anew, if quarantined
+	opAdmit               // say whether another message would be handled
 )
 
 // Delete returns a message that deletes the entity: durable before it is
@@ -85,6 +88,8 @@ func (m *Message) Name() string {
 		return "rebuild"
 	case opRetry:
 		return "retry"
+	case opAdmit:
+		return "admit"
 	default:
 		return m.handler.name
 	}
@@ -197,6 +202,10 @@ func (m *Message) value(c snapshot.Codec) (any, error) {
 }
 
 func (m *Message) deletes() bool { return m.op == opDelete || m.op == opDiscard }
+
+// Frees reports whether the message ends a life that cannot be read: a deletion
+// that asks nothing of the state.
+func (m *Message) Frees() bool { return m.deletes() && m.If.Where == nil }
 
 // IsPassivate reports whether the message only asks the entity to leave memory.
 func (m *Message) IsPassivate() bool { return m.op == opPassivate }

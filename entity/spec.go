@@ -112,6 +112,9 @@ func (s *Spec) setHandlers(handlers map[string]*handler) error {
 func (s *Spec) setCreation(c Creation) error {
 	s.creation = c
 	if c.Names != "" {
+		if _, err := regexp.Compile(c.Names); err != nil { // alone, or its brackets could close those around it
+			return fmt.Errorf("%w: %s: the pattern for names: %w", ErrDefinition, s.Name, err)
+		}
 		re, err := regexp.Compile(`\A(?:` + c.Names + `)\z`)
 		if err != nil {
 			return fmt.Errorf("%w: %s: the pattern for names: %w", ErrDefinition, s.Name, err)

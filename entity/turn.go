@@ -18,7 +18,7 @@ func (a *activation) turn(ctx *actor.Context, m *Message, reply *actor.Promise) 
 	if a.known(ctx, m, reply) {
 		return
 	}
-	if err := a.admit(m); err != nil {
+	if err := a.spec.admits(a.key, &a.head, m); err != nil {
 		a.push(ctx, &entry{reply: reply, message: m, err: err})
 		return
 	}
@@ -56,17 +56,17 @@ func (a *activation) known(ctx *actor.Context, m *Message, reply *actor.Promise)
 	return true
 }
 
-// admit says why the message is not for the entity as it is now, or nil.
-func (a *activation) admit(m *Message) error {
-	if m.Life != 0 && m.Life != a.head.life && !mutant.On(mutant.LateReachesNextLife) {
-		return fmt.Errorf("%w: the message is for life %d of %s, which has ended", ErrNotFound, m.Life, a.key)
+// admits says why the message is not for an entity as it is at a head, or nil.
+func (s *Spec) admits(key persist.Key, h *head, m *Message) error {
+	if m.Life != 0 && m.Life != h.life && !mutant.On(mutant.LateReachesNextLife) {
+		return fmt.Errorf("%w: the message is for life %d of %s, which has ended", ErrNotFound, m.Life, key)
 	}
-	if a.head.revision == 0 {
-		if err := a.spec.mayCreate(a.key.Name, m); err != nil {
+	if h.revision == 0 {
+		if err := s.mayCreate(key.Name, m); err != nil {
 			return err
 		}
 	}
-	if err := a.meets(&m.If); err != nil && !mutant.On(mutant.ConditionIgnored) {
+	if err := s.meets(key, h, &m.If); err != nil && !mutant.On(mutant.ConditionIgnored) {
 		return err
 	}
 	return nil
@@ -197,13 +197,19 @@ func (a *activation) result(c *Context, e *entry) (enc []byte, err error) {
 	if enc, err = a.model.encode(); err != nil {
 		return nil, fmt.Errorf("the state cannot be encoded: %w", err)
 	}
-	if most := a.host.MaxState(); len(enc) > most && len(enc) > len(a.head.enc) { // what is larger already may stay and shrink
-		return nil, &tooLarge{size: len(enc), most: most}
+	return enc, a.spec.fits(&a.head, enc, a.model.current(), a.host.MaxState())
+}
+
+// fits says why a state, with its encoding, cannot follow on a head, or nil. It
+// has at most so many bytes.
+func (s *Spec) fits(h *head, enc []byte, state any, most int) error {
+	if len(enc) > most && len(enc) > len(h.enc) { // what is larger already may stay and shrink
+		return &tooLarge{size: len(enc), most: most}
 	}
-	if s := a.spec.schema; s != nil && (a.head.revision == 0 || !bytes.Equal(enc, a.head.enc)) { // what it was before may stay
-		err = s.judge(map[string]any(*a.model.current().(*Object)))
+	if s.schema != nil && (h.revision == 0 || !bytes.Equal(enc, h.enc)) { // what it was before may stay
+		return s.schema.judge(map[string]any(*state.(*Object)))
 	}
-	return enc, err
+	return nil
 }
 
 // invoke calls the message's handler.
@@ -263,7 +269,9 @@ func (r encodedReply) value(c snapshot.Codec) (decoded any, err error) {
 }
 
 // failure is the error that a handler's caller gets.
-func (a *activation) failure(name string, err error) error {
+func (a *activation) failure(name string, err error) error { return failureOf(a.key, name, err) }
+
+func failureOf(key persist.Key, name string, err error) error {
 	if s := (*SchemaError)(nil); errors.As(err, &s) {
 		return s
 	}
@@ -271,9 +279,9 @@ func (a *activation) failure(name string, err error) error {
 		return r
 	}
 	if large := (*tooLarge)(nil); errors.As(err, &large) {
-		return fmt.Errorf("%s: %w: its state would have %d bytes, at most %d are kept; nothing changed", a.key, persist.ErrInvalid, large.size, large.most)
+		return fmt.Errorf("%s: %w: its state would have %d bytes, at most %d are kept; nothing changed", key, persist.ErrInvalid, large.size, large.most)
 	}
-	return &HandlerError{Key: a.key, Message: name, Err: err}
+	return &HandlerError{Key: key, Message: name, Err: err}
 }
 
 // tooLarge refuses a turn whose state would be larger than an entity's may be.

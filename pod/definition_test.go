@@ -58,6 +58,7 @@ func TestDeclaredPods(t *testing.T) {
 	for name, d := range map[string]pod.Definition{
 		"notes2": {Type: "typed"}, "Notes": documentPod(""), "notes3": documentPod("async:soon"),
 		"notes4": {Type: "document", Create: pod.CreateDefinition{Names: "("}},
+		"notes5": {Type: "document", Create: pod.CreateDefinition{Names: "a)|(b"}}, // the brackets around it would make it one
 	} {
 		_, _, _, err := w.pods.Declare(ctx, name, d)
 		require.ErrorIs(t, err, entity.ErrDefinition, name)

@@ -96,11 +96,35 @@ func TestEagerPodsComeBackWhole(t *testing.T) {
 
 	w = newWorld(t, 2, store, ledgers(func(d *entity.Type[ledger]) { d.Eager = true }), pod.Config{IdleAfter: time.Minute, RecoverAtOnce: 16})
 	defer w.close()
-	w.exec.RunFor(time.Second)
+	require.False(t, w.pods.Recovered())
+	require.Equal(t, []string{"ledgers"}, w.pods.Recovering())
+	require.True(t, w.exec.RunUntil(w.pods.Recovered))
 	require.GreaterOrEqual(t, len(children(w)), 149)
 	require.Len(t, w.pods.Quarantined(), 1, "one damaged record stops nobody else's recovery")
 	w.exec.RunFor(10 * time.Minute)
 	require.GreaterOrEqual(t, len(children(w)), 149)
+}
+
+// TestEagerRecoveryGoesOn: what a store keeps from it that is down for a while is
+// recovered when that is back.
+func TestEagerRecoveryGoesOn(t *testing.T) {
+	mem := persisttest.NewMemory()
+	w := newWorld(t, 1, mem, ledgers(nil), pod.Config{})
+	for _, name := range ids("e", 50) {
+		_, err := w.ask(name, add{name})
+		w.must(err)
+	}
+	w.close()
+	store, down := persisttest.NewFaultStore(mem), true
+	store.OnLoads(func(k persist.Key) bool { return down && k.Name == "e30" }, persist.ErrUnavailable)
+	w = newWorld(t, 2, store, ledgers(func(d *entity.Type[ledger]) { d.Eager = true }), pod.Config{RecoverAtOnce: 16})
+	defer w.close()
+	w.exec.RunFor(time.Minute)
+	require.False(t, w.pods.Recovered())
+	down = false
+	w.exec.RunFor(10 * time.Second)
+	require.True(t, w.pods.Recovered())
+	require.Len(t, children(w), 50)
 }
 
 // TestUnreadableEntity: it is listed, blocked and removable, and never becomes

@@ -31,9 +31,10 @@ type Pod struct {
 	def  atomic.Pointer[stored]
 	spec atomic.Pointer[entity.Spec] // nil: the type is not part of this program
 
-	dropping atomic.Bool
-	removing atomic.Int64 // deletions of entities that are under way
-	unread   quarantineList
+	dropping   atomic.Bool
+	recovering atomic.Int64 // eager recoveries that are under way
+	removing   atomic.Int64 // deletions of entities that are under way
+	unread     quarantineList
 }
 
 func newPod(p *Pods, d stored, spec *entity.Spec) *Pod {
@@ -177,25 +178,18 @@ func (p *Pod) post(name string, m actor.Message) error { return p.deliver(name, 
 // deliver resolves the name to its slot until one takes the message. Only what
 // deletes the pod's entities gets into a pod that is being deleted.
 func (p *Pod) deliver(name string, m actor.Message, deletes bool) error {
-	spec, err := p.writable()
-	if err != nil {
-		return err
-	}
-	if err := entity.CheckName(name); err != nil {
-		return err
-	}
-	msg, err := spec.Wrap(m.Payload)
+	msg, err := p.bind(name, m.Payload)
 	if err != nil {
 		return err
 	}
 	m.Payload = msg
 	for {
 		if p.dropping.Load() && !deletes {
-			return fmt.Errorf("%w: pod %s is being deleted", ErrStopping, p.name)
+			return p.isDropped()
 		}
 		s, err := p.slots.ensure(name, func(succeeds bool) (*slot, error) {
 			if p.dropping.Load() && !deletes { // looked at again under the lock that clear's passivation takes
-				return nil, fmt.Errorf("%w: pod %s is being deleted", ErrStopping, p.name)
+				return nil, p.isDropped()
 			}
 			return p.spawn(name, p.spec.Load(), succeeds)
 		})
@@ -209,6 +203,22 @@ func (p *Pod) deliver(name string, m actor.Message, deletes bool) error {
 			return nil
 		}
 	}
+}
+
+// bind makes of what is to be sent to a name a message of the pod.
+func (p *Pod) bind(name string, payload any) (*entity.Message, error) {
+	spec, err := p.writable()
+	if err != nil {
+		return nil, err
+	}
+	if err := entity.CheckName(name); err != nil {
+		return nil, err
+	}
+	return spec.Wrap(payload)
+}
+
+func (p *Pod) isDropped() error {
+	return fmt.Errorf("%w: pod %s is being deleted", ErrStopping, p.name)
 }
 
 // passivateAll has the resident entities for which which holds leave memory,
