@@ -343,6 +343,9 @@ type Retention struct {
 	Through uint64
 	// Position is the newest one of the store.
 	Position uint64
+	// Volatile says that the pod is: positions of it mean nothing to anybody, and
+	// Through and Position are 0.
+	Volatile bool
 }
 
 // Retention returns what is kept of the history of the pod's entities.
@@ -351,7 +354,7 @@ func (p *Pod) Retention(ctx context.Context) (Retention, error) {
 	r := Retention{Changes: cfg.KeepChanges, Age: cfg.KeepFor}
 	switch {
 	case p.committer != p.pods.committer:
-		r.Changes = volatileKeeps
+		return Retention{Changes: volatileKeeps, Age: cfg.KeepFor, Volatile: true}, nil
 	case r.Changes == 0:
 		r.Changes = persist.DefaultKeepChanges
 	}

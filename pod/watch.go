@@ -11,6 +11,7 @@ import (
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/filter"
 	"github.com/twinsrv/twinsrv/persist"
 )
 
@@ -24,11 +25,13 @@ type WatchRequest struct {
 	// Match, if not nil, narrows the watch to changes that lead to a state for
 	// which it holds, and to those that lead away from one (EventLeft,
 	// EventDeleted). It is called by Next alone, and must give the same answer
-	// for the same view. Its error ends the watch.
+	// for the same view. A change for which it fails with filter.ErrTooCostly is
+	// told as a gap; any other error ends the watch.
 	Match func(*View) (bool, error)
 	// Resume has the watch begin behind the position After, which is an
-	// Event.ID of a watch of the same pods, or 0 for the beginning of the
-	// journal. Otherwise it begins with what comes after the call.
+	// Event.ID of any watch, or 0 for the beginning of the journal. Otherwise it
+	// begins with what comes after the call. The changes of volatile pods are
+	// not told again: a watch of some begins with a gap.
 	Resume bool
 	After  uint64
 }
@@ -60,8 +63,11 @@ const (
 	GapTrimmed GapReason = "trimmed"
 	// GapDamaged: the change at the position To cannot be read.
 	GapDamaged GapReason = "damaged"
-	// GapVolatile: the watch is of volatile pods beside others, whose changes
-	// are kept in no journal that outlasts a watch. From and To are 0.
+	// GapTooCostly: Match takes too long to say whether it holds for the change
+	// at the position To, or for the state before it.
+	GapTooCostly GapReason = "too_costly"
+	// GapVolatile: changes of volatile pods may be missing, which have no
+	// positions and are not told again. From and To are 0.
 	GapVolatile GapReason = "volatile"
 )
 
@@ -69,9 +75,11 @@ const (
 type Event struct {
 	Kind EventKind
 	// ID is where a watch that follows on this event resumes (WatchRequest.After).
-	// It never falls.
+	// It never falls. A change of a volatile pod has none of its own: that of the
+	// last other change.
 	ID uint64
-	// Position is the change's own, in the store of its pod; 0 for a gap.
+	// Position is the change's own; 0 for a gap, and for a change of a volatile
+	// pod.
 	Position  uint64
 	Pod, Name string
 	Life      uint64
@@ -118,19 +126,17 @@ var (
 //     states before and after a change. So a watch that resumes says the same
 //     as one that was never interrupted. Where the state before is no longer in
 //     the journal, the event says that it is Unsure.
-//   - Volatile pods have a store of their own, whose positions are not comparable
-//     with others. A watch of volatile pods alone resumes as all others do, while
-//     the process lives; later everything between is a gap. Beside others their
-//     changes are shown as they come, between those of the others, with the ID
-//     of the last one of these, and a watch that resumes begins with a gap of
-//     theirs.
+//   - The changes of volatile pods are shown as they come, between those of the
+//     others, and never again: they have no position, and no ID of their own. A
+//     watch of volatile pods that resumes, or that is so far behind that some are
+//     gone, has a gap with the reason GapVolatile and without positions.
 //
 // Next must not be called by two at a time; the other methods may be, always.
 // Whoever makes a watch closes it.
 type Watch struct {
 	pods   *Pods
 	req    WatchRequest
-	tails  [2]*tail // the first is the one that can be resumed
+	tails  [2]*tail // the first is of what can be resumed, the second of what is volatile
 	waiter *actor.Waiter
 	page   []line // what was read
 	shown  int    // of the page
@@ -157,13 +163,10 @@ func (p *Pods) Watch(ctx context.Context, r WatchRequest) (*Watch, error) {
 	if r.Name != "" && len(r.Pods) != 1 {
 		return nil, fmt.Errorf("%w: a watch of one entity names its pod, and no other", entity.ErrName)
 	}
-	volatile := len(r.Pods) > 0
 	for _, name := range r.Pods {
-		pod, err := p.Pod(name)
-		if err != nil {
+		if _, err := p.Pod(name); err != nil {
 			return nil, err
 		}
-		volatile = volatile && pod.hub == &p.volatile.hub
 	}
 	if r.Name != "" {
 		if err := entity.CheckName(r.Name); err != nil {
@@ -171,13 +174,7 @@ func (p *Pods) Watch(ctx context.Context, r WatchRequest) (*Watch, error) {
 		}
 	}
 	w := &Watch{pods: p, req: r, waiter: p.sys.NewWaiter()}
-	hubs := [2]*hub{&p.hub, &p.volatile.hub}
-	if volatile {
-		slices.Reverse(hubs[:])
-	}
-	for i, h := range hubs {
-		w.tails[i] = &tail{hub: h, watch: w, main: i == 0}
-	}
+	w.tails = [2]*tail{{hub: &p.hub, watch: w, main: true}, {hub: &p.volatile.hub, watch: w}}
 	for _, t := range w.tails {
 		if err := t.hub.join(ctx, t); err != nil {
 			w.Close()
@@ -185,15 +182,14 @@ func (p *Pods) Watch(ctx context.Context, r WatchRequest) (*Watch, error) {
 		}
 	}
 	w.place.Store(w.id)
-	if r.Resume && w.tails[1].hub.serves() && w.showsBeside() {
+	if r.Resume && w.tails[1].hub.serves() && w.showsVolatile() {
 		w.page = append(w.page, line{tail: w.tails[1], gap: &Event{Kind: EventGap, Reason: GapVolatile}})
 	}
 	return w, nil
 }
 
-// showsBeside reports whether a pod of the store that cannot be resumed is
-// watched.
-func (w *Watch) showsBeside() bool {
+// showsVolatile reports whether a volatile pod may be watched.
+func (w *Watch) showsVolatile() bool {
 	if w.req.Pods == nil {
 		return true
 	}
@@ -269,8 +265,13 @@ func (w *Watch) show(ctx context.Context) (e Event, is bool, err error) {
 			return Event{}, false, w.pods.sys.Sleep(ctx, storePause)
 		}
 	}
+	if errors.Is(err, filter.ErrTooCostly) {
+		e, is, err = Event{Kind: EventGap, From: at - 1, To: at, Reason: GapTooCostly}, true, nil
+	}
 	if l.tail.main {
 		w.id = max(w.id, at)
+	} else {
+		e.Position, e.From, e.To = 0, 0, 0
 	}
 	*l = line{}
 	w.shown++

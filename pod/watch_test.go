@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/filter"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/persist/persisttest"
 	"github.com/twinsrv/twinsrv/pod"
@@ -216,14 +217,17 @@ func TestWatchEnds(t *testing.T) {
 	require.ErrorIs(t, err, pod.ErrStopping)
 }
 
-// TestWatchOfVolatilePods: alone it resumes; beside others it shows what comes
-// and says what it cannot know; after a restart everything between is a gap.
+// TestWatchOfVolatilePods: what comes is shown, with no position that anybody
+// could mistake for another one's; what was before is not told again, and that is
+// said.
 func TestWatchOfVolatilePods(t *testing.T) {
 	store := persisttest.NewMemory()
 	w := newWorld(t, 1, store, ledgers(nil), pod.Config{})
 	all, err := w.pods.Watch(bg, pod.WatchRequest{})
 	w.must(err)
 	docs, _, _, err := w.pods.Declare(bg, "docs", documentPod("volatile"))
+	w.must(err)
+	alone, err := w.pods.Watch(bg, pod.WatchRequest{Pods: []string{"docs"}})
 	w.must(err)
 	change := func(i int) {
 		_, err := w.wait(w.sendTo(docs.Ref("d"), entity.Merge{"n": i}))
@@ -232,50 +236,111 @@ func TestWatchOfVolatilePods(t *testing.T) {
 		w.must(err)
 		w.exec.RunFor(time.Second)
 	}
-	change(1)
-	change(2)
 	next := func(watch *pod.Watch) pod.Event {
 		e, err := watch.Next(bg)
 		w.must(err)
 		return e
 	}
-	pods, last := map[string]int{}, uint64(0)
+	start := all.Position()
+	change(1)
+	change(2)
+	pods, last := map[string]int{}, start
 	for range 4 {
 		e := next(all)
-		require.GreaterOrEqual(t, e.ID, last)
-		last = e.ID
 		pods[e.Pod]++
 		if e.Pod == "ledgers" {
 			require.Equal(t, e.Position, e.ID)
+			require.Greater(t, e.ID, last)
+		} else {
+			require.Zero(t, e.Position)
+			require.NotContains(t, string(e.JSON()), "position")
+			require.LessOrEqual(t, e.ID, last)
 		}
+		last = max(last, e.ID)
 	}
 	require.Equal(t, map[string]int{"docs": 2, "ledgers": 2}, pods)
 
-	resumed, err := w.pods.Watch(bg, pod.WatchRequest{Resume: true, After: last})
+	for n := range uint64(2) {
+		e := next(alone)
+		require.Equal(t, []any{"docs", n + 1, uint64(0)}, []any{e.Pod, e.Revision, e.Position})
+		require.LessOrEqual(t, e.ID, last, "it is a position of what is kept")
+	}
+	for _, pods := range [][]string{nil, {"docs"}, {"docs", "ledgers"}} {
+		resumed, err := w.pods.Watch(bg, pod.WatchRequest{Pods: pods, Resume: true, After: start})
+		w.must(err)
+		e := next(resumed)
+		require.Equal(t, []any{pod.EventGap, pod.GapVolatile, start}, []any{e.Kind, e.Reason, e.ID})
+		require.JSONEq(t, `{"reason":"volatile"}`, string(e.JSON()))
+		resumed.Close()
+	}
+	resumed, err := w.pods.Watch(bg, pod.WatchRequest{Pods: []string{"ledgers"}, Resume: true, After: start})
 	w.must(err)
-	e := next(resumed)
-	require.Equal(t, []any{pod.EventGap, pod.GapVolatile, last}, []any{e.Kind, e.Reason, e.ID})
+	require.Equal(t, "ledgers", next(resumed).Pod, "nothing volatile is watched")
 
-	alone := pod.WatchRequest{Pods: []string{"docs"}, Resume: true}
-	fresh, err := w.pods.Watch(bg, alone)
-	w.must(err)
-	e = next(fresh)
-	require.Equal(t, pod.EventGap, e.Kind, "what was before the process")
-	e = next(fresh)
-	require.Equal(t, []any{"docs", uint64(1)}, []any{e.Pod, e.Revision})
-	alone.After = e.ID
-	again, err := w.pods.Watch(bg, alone)
-	w.must(err)
-	e = next(again)
-	require.Equal(t, []any{"docs", uint64(2)}, []any{e.Pod, e.Revision})
-	require.JSONEq(t, `{"n":2}`, string(e.State))
 	v, err := docs.At(bg, "d", 1)
 	w.must(err)
 	require.Equal(t, uint64(1), v.Revision)
 	r, err := docs.Retention(bg)
 	w.must(err)
-	require.Equal(t, uint64(10_000), r.Changes)
+	require.Equal(t, pod.Retention{Changes: 10_000, Volatile: true}, r)
 	w.close()
+}
+
+// TestSlowWatchOfVolatilePods: one that is so far behind that changes are gone is
+// told so, without positions, and goes on.
+func TestSlowWatchOfVolatilePods(t *testing.T) {
+	w := newWorld(t, 1, persisttest.NewMemory(), ledgers(nil), pod.Config{Committer: persist.CommitterConfig{KeepFor: time.Second}})
+	defer w.close()
+	docs, _, _, err := w.pods.Declare(bg, "docs", documentPod("volatile"))
+	w.must(err)
+	w.pods.KeepForWatches(1, 10)
+	watch, err := w.pods.Watch(bg, pod.WatchRequest{Pods: []string{"docs"}})
+	w.must(err)
+	defer watch.Close()
+	for i := range 10 {
+		_, err := w.wait(w.sendTo(docs.Ref("d"), entity.Merge{"n": i}))
+		w.must(err)
+		w.exec.RunFor(time.Hour)
+	}
+	e, err := watch.Next(bg)
+	w.must(err)
+	require.Equal(t, pod.Event{Kind: pod.EventGap, Reason: pod.GapVolatile, ID: e.ID}, e)
+	_, err = w.wait(w.sendTo(docs.Ref("d"), entity.Merge{"n": 10}))
+	w.must(err)
+	for last := uint64(0); last < 11; last = e.Revision {
+		e, err = watch.Next(bg)
+		w.must(err)
+		require.Greater(t, e.Revision, last)
+	}
+}
+
+// TestAFilterThatIsTooCostlyAtTimes: what it cannot say is a gap, and it goes on.
+func TestAFilterThatIsTooCostlyAtTimes(t *testing.T) {
+	w := newWorld(t, 1, persisttest.NewMemory(), ledgers(nil), pod.Config{})
+	defer w.close()
+	watch, err := w.pods.Watch(bg, pod.WatchRequest{Pods: []string{"ledgers"}, Match: func(v *pod.View) (bool, error) {
+		if v.Revision == 2 {
+			return false, fmt.Errorf("%s: %w", v.Name, filter.ErrTooCostly)
+		}
+		return true, nil
+	}})
+	w.must(err)
+	defer watch.Close()
+	for i := range 3 {
+		_, err := w.ask("x", set{i + 1})
+		w.must(err)
+	}
+	var told []string
+	var gap pod.Event
+	for range 3 {
+		e, err := watch.Next(bg)
+		w.must(err)
+		if told = append(told, fmt.Sprint(e.Kind, e.Reason, e.Revision)); e.Kind == pod.EventGap {
+			gap = e
+		}
+	}
+	require.Equal(t, []string{"changed1", "gaptoo_costly0", "changed3"}, told)
+	require.Equal(t, []uint64{gap.To - 1, gap.ID}, []uint64{gap.From, gap.To})
 }
 
 // TestWatchOfABurst: what becomes durable at once is told in several pages.

@@ -161,9 +161,9 @@ func (p *Pods) situationBehind(ctx context.Context, c *persist.Change) (situatio
 }
 
 // JSON renders what an event tells, without its Kind and ID, as one line of
-// JSON: of a gap {"from","to","reason"}, of others {"pod","name","life",
-// "revision","position","changed","type"} and, where there are any, "state",
-// "event" (Data) and "unsure". Nobody changes the bytes.
+// JSON: of a gap {"from","to","reason"}, the first two not if it is GapVolatile;
+// of others {"pod","name","life","revision","changed","type"} and, where there are
+// any, "position", "state", "event" (Data) and "unsure". Nobody changes the bytes.
 func (e *Event) JSON() []byte {
 	if e.line == nil {
 		e.line = &rendered{}
@@ -174,19 +174,24 @@ func (e *Event) JSON() []byte {
 
 func (e *Event) render() []byte {
 	var v any
-	if e.Kind == EventGap {
+	switch {
+	case e.Kind == EventGap && e.Reason == GapVolatile:
+		v = struct {
+			Reason GapReason `json:"reason"`
+		}{e.Reason}
+	case e.Kind == EventGap:
 		v = struct {
 			From   uint64    `json:"from"`
 			To     uint64    `json:"to"`
 			Reason GapReason `json:"reason"`
 		}{e.From, e.To, e.Reason}
-	} else {
+	default:
 		v = struct {
 			Pod      string          `json:"pod"`
 			Name     string          `json:"name"`
 			Life     uint64          `json:"life"`
 			Revision uint64          `json:"revision"`
-			Position uint64          `json:"position"`
+			Position uint64          `json:"position,omitempty"`
 			Changed  time.Time       `json:"changed"`
 			Type     string          `json:"type"`
 			State    json.RawMessage `json:"state,omitempty"`

@@ -20,7 +20,7 @@ const maxLines = 64
 type tail struct {
 	hub    *hub
 	watch  *Watch
-	main   bool // the watch can be resumed at its positions
+	main   bool // the watch can be resumed at its positions, which others have not
 	number uint64
 	joined atomic.Bool
 	pages  pageLimit
@@ -144,7 +144,11 @@ func (t *tail) takeRing() {
 
 // gap tells that what is behind from and not behind to cannot be read.
 func (t *tail) gap(from, to uint64) {
-	t.watch.page = append(t.watch.page, line{tail: t, gap: &Event{Kind: EventGap, From: from, To: to, Reason: GapTrimmed}})
+	e := &Event{Kind: EventGap, From: from, To: to, Reason: GapTrimmed}
+	if !t.main {
+		e.Reason = GapVolatile
+	}
+	t.watch.page = append(t.watch.page, line{tail: t, gap: e})
 	t.moveTo(to)
 }
 
