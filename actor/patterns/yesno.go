@@ -30,7 +30,9 @@ type YesNo struct{ Yes bool }
 // it, ends the delegation with a YesNo, and stops.
 //
 // Messages that are no strings are not its own: up to 10,000 of them wait, and
-// are given back behind the answer, with their senders and asks.
+// are given back right behind the answer, with their senders and asks. Others
+// that reach the delegator in that moment may overtake them; what must not wait
+// is marked as actor.NonDelegated, and never comes here.
 func DelegatedYesNo(cfg YesNoConfig) actor.Props {
 	if len(cfg.Yes) == 0 {
 		cfg.Yes = []string{"yes", "y"}
@@ -38,13 +40,16 @@ func DelegatedYesNo(cfg YesNoConfig) actor.Props {
 	if len(cfg.No) == 0 {
 		cfg.No = []string{"no", "n"}
 	}
-	return actor.Props{
-		New:     func() actor.Actor { return &delegatedYesNo{cfg} },
-		Mailbox: actor.Mailbox{Capacity: 10_000, Policy: actor.Fail},
-	}
+	return actor.PropsOf(func() actor.Actor { return &delegatedYesNo{cfg: cfg} })
 }
 
-type delegatedYesNo struct{ cfg YesNoConfig }
+// maxKept is how many messages wait for the answer.
+const maxKept = 10_000
+
+type delegatedYesNo struct {
+	cfg  YesNoConfig
+	kept fifo // not its own
+}
 
 func (d *delegatedYesNo) delegator(ctx *actor.Context) *actor.Ref {
 	if d.cfg.Delegator != nil {
@@ -56,9 +61,7 @@ func (d *delegatedYesNo) delegator(ctx *actor.Context) *actor.Ref {
 func (d *delegatedYesNo) Receive(ctx *actor.Context, msg any) error {
 	text, ok := msg.(string)
 	if !ok {
-		if err := ctx.Stash(); err != nil {
-			refuse(ctx.Self(), take(ctx), err)
-		}
+		d.keep(ctx)
 		return nil
 	}
 	word := strings.ToLower(strings.TrimSpace(text))
@@ -71,10 +74,21 @@ func (d *delegatedYesNo) Receive(ctx *actor.Context, msg any) error {
 		ctx.Respond(YesNo{yes})
 	}
 	ctx.EndDelegation(d.delegator(ctx), YesNo{yes})
-	ctx.Become(d.giveBack)
-	ctx.UnstashAll()
+	for d.kept.len() > 0 {
+		d.giveBack(ctx, d.kept.pop())
+	}
+	ctx.Become(d.pass)
 	ctx.Retire()
 	return nil
+}
+
+func (d *delegatedYesNo) keep(ctx *actor.Context) {
+	m := take(ctx)
+	if d.kept.len() >= maxKept {
+		refuse(ctx.Self(), m, &actor.FullError{Ref: ctx.Self(), Capacity: maxKept})
+		return
+	}
+	d.kept.push(m)
 }
 
 func (d *delegatedYesNo) again(ctx *actor.Context, text string) {
@@ -86,12 +100,24 @@ func (d *delegatedYesNo) again(ctx *actor.Context, text string) {
 	}
 }
 
-// giveBack is for what had come, or still comes until the delegator has heard:
-// behind the end of the delegation, so it does not come here again.
-func (d *delegatedYesNo) giveBack(ctx *actor.Context, _ any) error {
-	if err := ctx.Forward(d.delegator(ctx)); err != nil {
-		refuse(ctx.Self(), take(ctx), err)
-	}
+// pass gives back what still comes until the delegator has heard, and stops when
+// nothing does: what comes then waits at the delegator.
+func (d *delegatedYesNo) pass(ctx *actor.Context, _ any) error {
+	d.giveBack(ctx, take(ctx))
 	ctx.Retire()
 	return nil
 }
+
+// giveBack sends a message behind the end of the delegation, so that it does not
+// come here again.
+func (d *delegatedYesNo) giveBack(ctx *actor.Context, m actor.Message) {
+	if err := d.delegator(ctx).Post(m); err != nil {
+		refuse(ctx.Self(), m, err)
+	}
+}
+
+// PreRestart ends what the instance that is dropped has in hand.
+func (d *delegatedYesNo) PreRestart(ctx *actor.Context, _ error, _ any) { d.PostStop(ctx) }
+
+// PostStop ends what waits for an answer that has not come.
+func (d *delegatedYesNo) PostStop(ctx *actor.Context) { d.kept.abandon(ctx.Self()) }
