@@ -11,12 +11,16 @@
 // entity) are built on lanes directly. An actor that cannot be recovered is in
 // quarantine until a message ends that (ErrQuarantined).
 //
+// PersistentServiceManager is a durable queue of jobs: each is done at least once
+// by a worker of its own.
+//
 // The journal keeps what CommitterConfig says, by count and by age. A Projection
 // is a durable subscription to it, with a table that is always what the changes
 // up to its position make of it.
 //
 // Check reads a whole store and says what is wrong with it, and Copy brings one
 // store's content into another. Pods whose names begin with $ are the package's
-// own: $projections for projections and their tables, $journal for through which
-// position the journal was trimmed, $copy while a copy is under way.
+// own: $projections for projections and their tables, $queues for queues of jobs,
+// $journal for through which position the journal was trimmed, $copy while a copy
+// is under way.
 package persist

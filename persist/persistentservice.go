@@ -17,8 +17,8 @@ import (
 // to the ask, or to the actor that sent it. From then on the job is done at
 // least once, whatever happens to the process: it is in the store, as one row,
 // until a worker has finished it and the row is removed. A job that is not taken
-// fails its ask; otherwise the sender gets JobRefused, and it is a dead letter.
-// Where the error wraps ErrUnknown the job may be done all the same.
+// is a dead letter, and its ask fails; who told it gets JobRefused. Where the
+// error wraps ErrUnknown the job may be done all the same.
 //
 // A worker gets its Job as a message, without a sender, and is done when it
 // stops itself (Context.StopSelf). If it ends otherwise, by an error or a panic,
@@ -28,7 +28,12 @@ import (
 // becomes a dead letter, with the Job as its payload, and is removed. A crash in
 // between may publish it twice.
 //
-// Jobs begin in the order in which they came, but for those that failed.
+// Unlike the worker of a patterns.ServiceManager it does not end when its handler
+// returns: that would lose work which goes on.
+//
+// Jobs begin in the order in which they came, but for those that failed. The
+// manager knows patterns.Status, Pause and Continue, as a ServiceManager does. A
+// pause ends with the manager.
 //
 // While the store is down no job is taken and none begins; those that run go on.
 // Jobs that cannot be read stay in the store and are reported to the log; the
@@ -44,12 +49,12 @@ type PersistentServiceManager[T any] struct {
 	// An error or a panic is a failed attempt. ctx ends with the worker, whose
 	// slot is then free; so Work returns when ctx ends.
 	Work func(ctx context.Context, job Job[T]) error
-	// Slots is how many workers there are at a time. 0 means 10.
+	// Slots is how many workers there are at a time. 0 means 8.
 	Slots int
-	// Capacity is how many jobs may wait, those included that wait for another
-	// attempt. More are refused with an error that wraps actor.ErrMailboxFull. 0
-	// means 10,000.
-	Capacity int
+	// Queue is how many jobs may wait for a slot, those included that wait for
+	// another attempt. More are refused with an *actor.FullError. 0 means 10,000;
+	// below zero none waits.
+	Queue int
 	// MaxAttempts is how often a job is tried. 0 means 5.
 	MaxAttempts int
 	// MinBackoff and MaxBackoff bound the pause before a job is tried again,
@@ -108,7 +113,7 @@ const (
 // that fail, must stay; the other fields are the caller's to set.
 func (m PersistentServiceManager[T]) Props() actor.Props {
 	cfg := serviceConfig{
-		key: Key{Pod: queues, Name: m.Name}, worker: m.Worker, slots: m.Slots, capacity: m.Capacity, attempts: m.MaxAttempts,
+		key: Key{Pod: queues, Name: m.Name}, worker: m.Worker, slots: m.Slots, queue: m.Queue, attempts: m.MaxAttempts,
 		minBackoff: m.MinBackoff, maxBackoff: m.MaxBackoff, timeout: m.Timeout,
 		persistent: PersistentConfig{Committer: m.Committer, Codec: m.Codec, Schema: m.Schema, Upgrades: m.Upgrades},
 		payload:    reflect.TypeFor[T](),

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/actor/patterns"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/persist/persisttest"
 	"github.com/twinsrv/twinsrv/snapshot"
@@ -193,6 +194,24 @@ func TestJobsHaveWorkersOfTheirOwn(t *testing.T) {
 	}
 }
 
+// TestJobsBeginInOrder: exactly, where there is one slot.
+func TestJobsBeginInOrder(t *testing.T) {
+	for seed := range uint64(50) {
+		b := newBench(t, seed, persist.CommitterConfig{})
+		o := &office{took: time.Duration(seed%4) * time.Millisecond}
+		ref := b.manager(o, errands{Slots: 1})
+		var want []int
+		for n := range 50 {
+			b.tell(ref, errand{N: n})
+			want = append(want, n)
+			b.exec.RunFor(time.Duration(b.sys.Uint64()%4) * time.Millisecond)
+		}
+		b.exec.RunFor(time.Minute)
+		require.Equal(t, want, o.numbers(), "seed %d", seed)
+		b.close()
+	}
+}
+
 // TestJobsAreDurableBeforeTheyAreAccepted: and their attempts before they begin.
 func TestJobsAreDurableBeforeTheyAreAccepted(t *testing.T) {
 	b := newBench(t, 1, persist.CommitterConfig{})
@@ -310,7 +329,7 @@ func TestJobsAreBounded(t *testing.T) {
 	for seed := range uint64(20) {
 		b := newBench(t, seed, persist.CommitterConfig{})
 		o := &office{took: time.Second}
-		ref := b.manager(o, errands{Slots: 2, Capacity: 3})
+		ref := b.manager(o, errands{Slots: 2, Queue: 3})
 		accepted, refused := 0, 0
 		for n := range 10 {
 			b.offer(ref, errand{N: n}, func(_ string, err error) {
@@ -337,6 +356,53 @@ func TestJobsAreBounded(t *testing.T) {
 		require.ErrorIs(t, err, actor.ErrMailboxFull)
 		b.close()
 	}
+}
+
+// TestJobsWithoutAQueue: there may be none that waits.
+func TestJobsWithoutAQueue(t *testing.T) {
+	b := newBench(t, 1, persist.CommitterConfig{})
+	o := &office{took: time.Second}
+	ref := b.manager(o, errands{Slots: 2, Queue: -1})
+	b.give(ref, errand{N: 1})
+	b.give(ref, errand{N: 2, Way: "fails", Until: 2})
+	b.exec.RunFor(10 * time.Millisecond)
+	b.give(ref, errand{N: 3}) // in the place of the one that waits for its second attempt
+	_, err := ref.Ask(context.Background(), errand{N: 4})
+	var full *actor.FullError
+	require.ErrorAs(t, err, &full)
+	require.Equal(t, ref, full.Ref)
+	b.exec.RunFor(time.Minute)
+	require.Equal(t, []int{1, 2, 3, 2}, o.numbers())
+	b.close()
+}
+
+// TestPausedJobsWait: they are taken, and none begins until it goes on.
+func TestPausedJobsWait(t *testing.T) {
+	b := newBench(t, 1, persist.CommitterConfig{})
+	o := &office{took: time.Second}
+	ref := b.manager(o, errands{Slots: 2, Queue: 5})
+	state := func(msg any) patterns.State { return ask[patterns.State](b, ref, msg) }
+	require.Equal(t, patterns.State{Capacity: 5}, state(patterns.Status{}))
+	b.give(ref, errand{N: 1})
+	b.give(ref, errand{N: 2, Way: "fails", Until: 2})
+	b.exec.RunFor(100 * time.Millisecond)
+	require.Equal(t, patterns.State{Paused: true, Capacity: 5, Active: 1, Waiting: 1, Passed: 2}, state(patterns.Pause{}))
+	for n := range 4 {
+		b.give(ref, errand{N: 3 + n})
+	}
+	_, err := ref.Ask(context.Background(), errand{N: 7})
+	require.ErrorIs(t, err, actor.ErrMailboxFull)
+	b.exec.RunFor(time.Minute)
+	require.Equal(t, []int{1, 2}, o.numbers())
+	require.Len(t, b.jobRows(), 5, "what had begun has ended")
+	require.Equal(t, patterns.State{Paused: true, Capacity: 5, Waiting: 5, Passed: 2, Refused: 1}, state(patterns.Status{}))
+	b.tell(ref, patterns.Status{}, patterns.Pause{}) // nobody wants to know
+	require.False(t, state(patterns.Continue{}).Paused)
+	b.exec.RunFor(time.Minute)
+	require.Equal(t, []int{1, 2, 2, 3, 4, 5, 6}, o.numbers())
+	require.Equal(t, patterns.State{Capacity: 5, Passed: 7, Refused: 1}, state(patterns.Status{}))
+	require.Len(t, o.letters, 1)
+	b.close()
 }
 
 func sorted(n []int) []int {
@@ -390,7 +456,7 @@ func TestSendersHearOfTheirJobs(t *testing.T) {
 	require.ErrorContains(t, err, "a string is no job; it takes persist_test.errand")
 	b.tell(ref, "no errand")
 	b.exec.RunFor(time.Second)
-	require.Len(t, o.letters, 2)
+	require.Len(t, o.letters, 3)
 	b.close()
 }
 

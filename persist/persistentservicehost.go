@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/actor/patterns"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
 
@@ -36,6 +37,9 @@ type serviceHost struct {
 	pausing  int
 	running  map[*actor.Ref]*job
 	taken    int // slots
+
+	paused          bool
+	passed, refused uint64 // for the State
 
 	again    []jobOp // to be submitted when the store has had its pause
 	failures int     // of the store, in a row
@@ -123,7 +127,7 @@ func (h *serviceHost) found(ctx *actor.Context, m queueFound) error {
 		heap.Push(&h.waiting, j)
 	}
 	ctx.Resume()
-	h.fill(ctx)
+	h.fill()
 	return nil
 }
 
@@ -138,7 +142,7 @@ func (h *serviceHost) Receive(ctx *actor.Context, msg any) error {
 	case jobDue:
 		h.pausing--
 		heap.Push(&h.waiting, m.job)
-		h.fill(ctx)
+		h.fill()
 	case jobLate:
 		if j := h.running[m.worker]; j != nil {
 			j.late = true
@@ -150,22 +154,44 @@ func (h *serviceHost) Receive(ctx *actor.Context, msg any) error {
 		for _, op := range ops {
 			h.submit(op)
 		}
+	case patterns.Status:
+		if ctx.Message().Reply != nil || ctx.Sender() != nil {
+			ctx.Respond(h.state())
+		}
+	case patterns.Pause:
+		h.pause(ctx, true)
+	case patterns.Continue:
+		h.pause(ctx, false)
+		h.fill()
 	default:
 		h.offered(ctx)
 	}
 	return nil
 }
 
+func (h *serviceHost) pause(ctx *actor.Context, paused bool) {
+	h.paused = paused
+	if ctx.Message().Reply != nil {
+		ctx.Respond(h.state())
+	}
+}
+
+func (h *serviceHost) state() patterns.State {
+	return patterns.State{
+		Paused: h.paused, Waiting: h.backlog(), Capacity: h.cfg.queue, Active: h.taken, Passed: h.passed, Refused: h.refused,
+	}
+}
+
 // offered takes a message as a job, or refuses it.
 func (h *serviceHost) offered(ctx *actor.Context) {
 	m := ctx.Message()
 	ctx.Defer()
-	j, err := h.newJob(ctx, m)
+	slot := h.hasSlot() && len(h.waiting) == 0 && h.arriving == 0
+	j, err := h.newJob(ctx, m, slot)
 	if err != nil {
 		h.refuse(ctx, m, fmt.Errorf("%s: %w", h.cfg.key, err))
 		return
 	}
-	slot := h.taken < h.cfg.slots && len(h.waiting) == 0 && h.arriving == 0
 	if slot { // one commit is enough
 		h.taken++
 		j.record.Revision = 1
@@ -176,12 +202,13 @@ func (h *serviceHost) offered(ctx *actor.Context) {
 	h.submit(jobOp{j, comes})
 }
 
-func (h *serviceHost) newJob(ctx *actor.Context, m actor.Message) (*job, error) {
+func (h *serviceHost) newJob(ctx *actor.Context, m actor.Message, slot bool) (*job, error) {
 	if !h.cfg.takes(m.Payload) {
 		return nil, invalid("a %T is no job; it takes %v", m.Payload, h.cfg.payload)
 	}
-	if n := h.backlog(); n >= h.cfg.capacity {
-		return nil, fmt.Errorf("%w: %d jobs wait", actor.ErrMailboxFull, n)
+	if !slot && h.backlog() >= h.cfg.queue {
+		h.refused++
+		return nil, &actor.FullError{Ref: h.self, Capacity: h.cfg.queue}
 	}
 	p := &h.cfg.persistent
 	state, err := p.Codec.Append(nil, m.Payload)
@@ -194,6 +221,9 @@ func (h *serviceHost) newJob(ctx *actor.Context, m actor.Message) (*job, error) 
 		record: snapshot.Record{Changed: ctx.Now().UTC(), Schema: p.Schema, Codec: p.Codec.Name(), State: state},
 	}, nil
 }
+
+// hasSlot says that a job may begin.
+func (h *serviceHost) hasSlot() bool { return !h.paused && h.taken < h.cfg.slots }
 
 // backlog is how many jobs have no slot.
 func (h *serviceHost) backlog() int { return len(h.waiting) + h.pausing + h.arriving }
@@ -225,7 +255,7 @@ func (h *serviceHost) settled(ctx *actor.Context, m jobSettled) {
 	case op.step == begins && errors.Is(m.err, ErrInvalid):
 		h.taken--
 		h.bury(ctx, op.job, m.err)
-		h.fill(ctx)
+		h.fill()
 	default:
 		h.later(ctx, op)
 	}
@@ -271,7 +301,7 @@ func (h *serviceHost) durable(ctx *actor.Context, op jobOp) {
 			return
 		}
 		heap.Push(&h.waiting, j)
-		h.fill(ctx)
+		h.fill()
 	case begins:
 		h.run(ctx, j)
 	case leaves:
@@ -309,23 +339,22 @@ func (h *serviceHost) notTaken(ctx *actor.Context, j *job, err error) {
 	if errors.Is(err, ErrUnknown) {
 		h.submit(jobOp{j, leaves})
 	}
-	h.fill(ctx)
+	h.fill()
 }
 
 func (h *serviceHost) refuse(ctx *actor.Context, m actor.Message, err error) {
 	if m.Reply != nil {
 		m.Reply.Fail(err)
-		return
 	}
 	ctx.System().DeadLetters().Publish(actor.ZombieMsg{To: h.self.Path(), Message: m, Reason: err})
-	if m.Sender != nil {
+	if m.Reply == nil && m.Sender != nil {
 		ctx.Tell(m.Sender, JobRefused{Payload: m.Payload, Err: err})
 	}
 }
 
 // fill has jobs begin that wait, while there are slots.
-func (h *serviceHost) fill(ctx *actor.Context) {
-	for h.taken < h.cfg.slots && len(h.waiting) > 0 {
+func (h *serviceHost) fill() {
+	for h.hasSlot() && len(h.waiting) > 0 {
 		j := heap.Pop(&h.waiting).(*job)
 		h.taken++
 		j.record.Revision++
@@ -339,7 +368,7 @@ func (h *serviceHost) run(ctx *actor.Context, j *job) {
 	if err != nil {
 		h.taken--
 		ctx.System().Logger().Error("a job cannot be read; it stays in the store", "key", h.cfg.key.String(), "job", j.id, "error", err)
-		h.fill(ctx)
+		h.fill()
 		return
 	}
 	worker, err := ctx.Spawn(fmt.Sprintf("%s-%d", j.id, j.record.Revision), h.cfg.worker)
@@ -348,6 +377,7 @@ func (h *serviceHost) run(ctx *actor.Context, j *job) {
 		return
 	}
 	h.running[worker] = j
+	h.passed++
 	j.late = false
 	if h.cfg.timeout > 0 {
 		j.timer = ctx.ScheduleOnce(h.cfg.timeout, h.self, jobLate{worker})
@@ -370,7 +400,7 @@ func (h *serviceHost) ended(ctx *actor.Context, t actor.Terminated) {
 	case t.Cause == actor.CauseSelf && t.Reason == nil:
 		h.taken--
 		h.submit(jobOp{j, leaves})
-		h.fill(ctx)
+		h.fill()
 	case t.Cause == actor.CauseSystem: // the next manager goes on
 	case t.Reason != nil:
 		h.failed(ctx, j, t.Reason)
@@ -390,7 +420,7 @@ func (h *serviceHost) failed(ctx *actor.Context, j *job, reason error) {
 	} else {
 		h.bury(ctx, j, reason)
 	}
-	h.fill(ctx)
+	h.fill()
 }
 
 // bury makes a dead letter of a job, and then removes it.

@@ -15,7 +15,7 @@ type serviceConfig struct {
 	key                    Key
 	persistent             PersistentConfig
 	worker                 actor.Props
-	slots, capacity        int
+	slots, queue           int
 	attempts               int
 	minBackoff, maxBackoff time.Duration
 	timeout                time.Duration
@@ -28,11 +28,12 @@ type serviceConfig struct {
 
 func (c *serviceConfig) fill() {
 	if c.slots <= 0 {
-		c.slots = 10
+		c.slots = 8
 	}
-	if c.capacity <= 0 {
-		c.capacity = 10_000
+	if c.queue == 0 {
+		c.queue = 10_000
 	}
+	c.queue = max(c.queue, 0)
 	if c.attempts <= 0 {
 		c.attempts = 5
 	}
