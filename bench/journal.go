@@ -75,7 +75,7 @@ func appendEvents(dir string, period time.Duration) (_ []float64, err error) {
 }
 
 func plainAppend(dir string, period time.Duration) (_ []float64, err error) {
-	db, err := bbolt.Open(plainPath(dir), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
+	db, err := bbolt.Open(plainPath(dir), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistArrayType})
 	if err != nil {
 		return nil, err
 	}

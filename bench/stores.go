@@ -108,7 +108,7 @@ func fillStore(path string, n int) (err error) {
 
 // fillPlain makes a bbolt file with n records.
 func fillPlain(path string, n int) (err error) {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistArrayType})
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func commands(store persist.PersistenceService, n int, period time.Duration, nam
 // plainWrites writes records from n goroutines, each in a transaction of its
 // own.
 func plainWrites(path string, n int, period time.Duration, name func(who int) string) (rate float64, err error) {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistArrayType})
 	if err != nil {
 		return 0, err
 	}

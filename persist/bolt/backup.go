@@ -75,7 +75,7 @@ func unmark(f *os.File, then func() error) error {
 	var db *bbolt.DB
 	err := guard(f.Name(), func() (err error) {
 		if db, err = bbolt.Open(f.Name(), 0o600, &bbolt.Options{
-			Timeout: time.Millisecond, FreelistType: bbolt.FreelistMapType, NoSync: true, NoGrowSync: true, NoStatistics: true,
+			Timeout: time.Millisecond, FreelistType: bbolt.FreelistArrayType, NoSync: true, NoGrowSync: true, NoStatistics: true,
 			OpenFile: func(string, int, os.FileMode) (*os.File, error) { return f, nil },
 		}); err != nil {
 			return err

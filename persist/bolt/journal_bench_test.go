@@ -84,7 +84,7 @@ func bareAppend(b *testing.B, db *bbolt.DB, next *uint64, data []byte) {
 }
 
 func bareFile(b *testing.B) *bbolt.DB {
-	db, err := bbolt.Open(filepath.Join(b.TempDir(), "bare.db"), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
+	db, err := bbolt.Open(filepath.Join(b.TempDir(), "bare.db"), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistArrayType})
 	require.NoError(b, err)
 	b.Cleanup(func() { _ = db.Close() })
 	return db

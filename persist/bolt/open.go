@@ -48,8 +48,12 @@ func open(path string, cfg Config) (o opened, err error) {
 	o.logged = cfg.CommitLog || cfg.NoVerify
 	options := &bbolt.Options{
 		Timeout: max(cfg.LockTimeout, time.Millisecond), // 0 would wait for ever
-		// The map finds room in constant time also in a large, fragmented file.
-		FreelistType: bbolt.FreelistMapType,
+		// The array gives what lies first. The map gives any, so that free pages
+		// scatter until the list of them, which lies in one piece, fits nowhere:
+		// then every commit makes the file longer by a list, and the list by the
+		// pages of that. The price: a value of several pages takes longer to place
+		// in a file with very many free pages, until it is compacted.
+		FreelistType: bbolt.FreelistArrayType,
 		// The list of free pages is written with every commit: it costs one page
 		// mostly. Without that bbolt walks all pages at Open (on a goroutine of
 		// its own, where a damaged page ends the process) and again whenever a
