@@ -230,3 +230,148 @@ func TestLateAnswersAreDeadLetters(t *testing.T) {
 	f.Cancel()
 	require.Equal(t, before+1, sys.DeadLetters().Count(), "cancelling an ended future does nothing")
 }
+
+// order is an actor that answers asks in their order when told "next".
+func order() actor.Actor {
+	var waiting []*actor.Promise
+	return actor.ActorFunc(func(ctx *actor.Context, msg any) error {
+		if msg == "next" {
+			if len(waiting) > 0 {
+				waiting[0].Complete("done")
+				waiting = waiting[1:]
+			}
+			return nil
+		}
+		waiting = append(waiting, ctx.Defer())
+		return nil
+	})
+}
+
+func TestCallersWaitBeyondTheLimit(t *testing.T) {
+	w := oneWorld(t)
+	ref := w.spawn("order", actor.PropsOf(order))
+	s := patterns.NewCompletionService(w.sys, patterns.Config{Limit: 2, Waiting: 2, Timeout: time.Minute})
+	ctx := context.Background()
+	ends := make([]error, 6)
+	values := make([]any, 6)
+	start := func(i int, ctx context.Context, timeout time.Duration) {
+		w.sys.Go(func() {
+			f, err := s.StartWith(ctx, ref, i, timeout, i)
+			if err == nil {
+				values[i], err = f.Wait(context.Background())
+			}
+			ends[i] = err
+		})
+		w.exec.RunFor(0)
+	}
+	for i := range 3 {
+		start(i, ctx, 0)
+	}
+	start(3, ctx, 45*time.Second)
+	require.Equal(t, patterns.State{Waiting: 2, Capacity: 2, Active: 2, Passed: 2}, s.Status())
+	start(4, ctx, 0)
+	require.ErrorIs(t, ends[4], patterns.ErrOverloaded, "no more wait than may")
+	w.exec.RunFor(30 * time.Second)
+	ref.Tell("next")
+	w.exec.RunFor(0)
+	require.Equal(t, "done", values[0])
+	require.Equal(t, patterns.State{Waiting: 1, Capacity: 2, Active: 2, Passed: 3, Refused: 1}, s.Status())
+	// The wait is part of the timeout.
+	w.exec.RunFor(30 * time.Second)
+	require.ErrorIs(t, ends[1], actor.ErrTimeout)
+	require.ErrorIs(t, ends[2], actor.ErrTimeout)
+	require.ErrorIs(t, ends[3], patterns.ErrOverloaded, "no time was left when there was room")
+	require.Equal(t, patterns.State{Capacity: 2, Passed: 3, Refused: 2}, s.Status())
+
+	s.Pause()
+	quick, cancel := w.sys.WithTimeout(ctx, time.Second)
+	defer cancel()
+	start(4, quick, 0)
+	start(5, ctx, 0)
+	require.Equal(t, 2, s.Status().Waiting, "paused")
+	w.exec.RunFor(2 * time.Second)
+	require.ErrorIs(t, ends[4], context.DeadlineExceeded)
+	require.Equal(t, 1, s.Status().Waiting)
+	s.Continue()
+	require.Equal(t, patterns.State{Capacity: 2, Active: 1, Passed: 4, Refused: 3}, s.Status())
+	w.exec.RunFor(0)
+	for range 4 {
+		ref.Tell("next")
+	}
+	w.exec.RunFor(0)
+	require.Equal(t, "done", values[5])
+
+	s.Pause()
+	start(0, ctx, 0)
+	s.Close()
+	w.exec.RunFor(0)
+	require.ErrorIs(t, ends[0], actor.ErrStopped)
+	require.Zero(t, s.Status().Waiting)
+}
+
+// Callers beyond the limit, answers, timeouts and cancellations in every order:
+// there are never too many futures, each ends, and none that waits is passed
+// over.
+func TestCallersWaitUnderSeeds(t *testing.T) {
+	underSeeds(t, func(w *world) {
+		ref := w.spawn("order", actor.PropsOf(order))
+		cfg := patterns.Config{Limit: 1 + w.IntN(3), Waiting: w.IntN(6), Timeout: time.Second}
+		s := patterns.NewCompletionService(w.sys, cfg)
+		ended := 0
+		const callers = 20
+		for i := range callers {
+			w.later(2*time.Second, func() {
+				w.sys.Go(func() {
+					ctx, cancel := w.sys.WithTimeout(context.Background(), time.Duration(1+w.IntN(2000))*time.Millisecond)
+					defer cancel()
+					f, err := s.Start(ctx, ref, i, 0)
+					if err == nil {
+						_, err = f.Wait(context.Background())
+					}
+					for _, known := range []error{nil, actor.ErrTimeout, actor.ErrStopped, patterns.ErrOverloaded, patterns.ErrCancelled, context.DeadlineExceeded} {
+						if errors.Is(err, known) {
+							ended++
+							return
+						}
+					}
+					t.Errorf("ended with %v", err)
+				})
+			})
+		}
+		for range 30 {
+			w.later(3*time.Second, func() { ref.Tell("next") })
+			w.later(3*time.Second, func() {
+				state := s.Status()
+				require.LessOrEqual(w.t, state.Active, cfg.Limit)
+				require.LessOrEqual(w.t, state.Waiting, cfg.Waiting)
+				if state.Waiting > 0 && !state.Paused {
+					require.Equal(w.t, cfg.Limit, state.Active, "nobody waits while there is room")
+				}
+			})
+		}
+		w.later(2*time.Second, s.Pause)
+		w.later(4*time.Second, s.Continue)
+		if w.IntN(3) == 0 {
+			w.later(3*time.Second, s.Close)
+		}
+		w.exec.Run()
+		require.Equal(w.t, callers, ended)
+		require.Zero(w.t, s.Open())
+		require.Zero(w.t, s.Status().Active+s.Status().Waiting)
+	})
+}
+
+// A payload passes through as it is: also one that has another origin comes back
+// as the future's answer.
+func TestFutureOfAReturnable(t *testing.T) {
+	w := oneWorld(t)
+	pipe := w.pipeline(patterns.PipelineConfig{}, stages("a", "b")...)
+	origin := w.recorder("origin")
+	s := patterns.NewCompletionService(w.sys, patterns.Config{})
+	f, err := s.Start(t.Context(), pipe, parcel{Returnable: patterns.Returnable{Origin: origin.ref}}, 0)
+	require.NoError(t, err)
+	v, err := f.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "ab", v.(parcel).trail)
+	require.Empty(t, origin.got)
+}
