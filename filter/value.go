@@ -164,6 +164,21 @@ func (v Value) Clone() Value {
 	return v
 }
 
+// Size returns how many bytes the text of a value has: of a string, of bytes, or
+// of the JSON of a list or an object. All others have none.
+func (v Value) Size() int { return len(v.text) }
+
+// Cut returns the value with no more than most bytes of its text (Size), and
+// whether something was cut off. Cut values are in no other order than whole ones,
+// but some that differ are equal.
+func (v Value) Cut(most int) (out Value, cut bool) {
+	if len(v.text) <= most {
+		return v, false
+	}
+	v.text = v.text[:most]
+	return v, true
+}
+
 // Compare orders all values: missing, null, false, true, numbers by what they
 // are worth, strings by their bytes, bytes, times, then lists and objects by
 // their JSON. Integers and floats compare exactly, so that 1 and 1.0 are equal

@@ -9,12 +9,18 @@ import (
 	"github.com/twinsrv/twinsrv/filter"
 )
 
-// MaxGroups is the most groups that a query has.
-const MaxGroups = 10_000
+const (
+	// MaxGroups is the most groups that a query has.
+	MaxGroups = 10_000
+	// MaxGroupBytes is the most bytes that the values of all of them, and what is
+	// least and greatest in them, have.
+	MaxGroupBytes = 16 << 20
+)
 
 // Group says how what a query matches is put together.
 type Group struct {
-	// By are the paths whose values make a group; none makes one of all.
+	// By are the paths whose values make a group; none makes one of all, which is
+	// there though nothing matches.
 	By []filter.Path
 	// Fields are computed for each group.
 	Fields []Aggregate
@@ -56,6 +62,7 @@ type grouping struct {
 	group   *Group
 	byKey   map[string]*groupState
 	scratch []byte
+	bytes   int // of keys, values and extremes
 }
 
 type groupState struct {
@@ -78,23 +85,40 @@ func (g *grouping) add(s *search) error {
 		if len(g.byKey) == MaxGroups {
 			return fmt.Errorf("%w: there are more than %d; group by something coarser, or filter more", ErrTooManyGroups, MaxGroups)
 		}
-		state = &groupState{key: string(g.scratch), fields: make([]tally, len(g.group.Fields))}
+		if g.bytes += 2 * len(g.scratch); g.bytes > MaxGroupBytes {
+			return tooLarge()
+		}
+		state = g.make(string(g.scratch))
 		for i := range g.group.By {
 			state.by = append(state.by, s.value(&g.group.By[i]).Clone())
 		}
-		g.byKey[state.key] = state
 	}
 	state.count++
 	for i := range g.group.Fields {
 		if v := s.value(&g.group.Fields[i].Path); v.Kind() != filter.Missing && v.Kind() != filter.Null {
-			state.fields[i].add(g.group.Fields[i].Of, v)
+			if g.bytes += state.fields[i].add(g.group.Fields[i].Of, v); g.bytes > MaxGroupBytes {
+				return tooLarge()
+			}
 		}
 	}
 	return nil
 }
 
+func (g *grouping) make(key string) *groupState {
+	state := &groupState{key: key, fields: make([]tally, len(g.group.Fields))}
+	g.byKey[key] = state
+	return state
+}
+
+func tooLarge() error {
+	return fmt.Errorf("%w: what is in them has more than %d bytes; group by something shorter, or filter more", ErrTooManyGroups, MaxGroupBytes)
+}
+
 // rows returns the groups by their values.
 func (g *grouping) rows() []GroupRow {
+	if len(g.group.By) == 0 && len(g.byKey) == 0 {
+		g.make("")
+	}
 	var all []*groupState
 	for _, s := range g.byKey {
 		all = append(all, s)
@@ -122,7 +146,8 @@ type tally struct {
 	extreme filter.Value
 }
 
-func (t *tally) add(of Aggregation, v filter.Value) {
+// add takes a value in and returns by how many bytes what is kept has grown.
+func (t *tally) add(of Aggregation, v filter.Value) (grown int) {
 	t.present++
 	switch of {
 	case SumOf, AvgOf:
@@ -130,9 +155,11 @@ func (t *tally) add(of Aggregation, v filter.Value) {
 	case MinOf, MaxOf:
 		c := v.Compare(t.extreme)
 		if t.present == 1 || of == MinOf && c < 0 || of == MaxOf && c > 0 {
+			grown = v.Size() - t.extreme.Size()
 			t.extreme = v.Clone()
 		}
 	}
+	return grown
 }
 
 func (t *tally) number(v filter.Value) {

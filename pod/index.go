@@ -14,8 +14,13 @@ import (
 	"github.com/twinsrv/twinsrv/snapshot"
 )
 
-// maxIndexes is the most paths that a pod indexes.
-const maxIndexes = 16
+const (
+	// maxIndexes is the most paths that a pod indexes.
+	maxIndexes = 16
+	// indexText is how many bytes of a text an index tells apart. Those that are
+	// equal so far are looked at.
+	indexText = 256
+)
 
 // indexing is a pod's indexes; without any it holds nil.
 type indexing struct{ atomic.Pointer[indexes] }
@@ -131,6 +136,7 @@ func (x *indexes) put(pod, name string, r *snapshot.Record) {
 	var scratch [128]byte
 	for at, p := range x.paths {
 		v, _ := p.Value(&x.subject)
+		v, _ = v.Cut(indexText)
 		key := v.AppendKey(scratch[:0])
 		if old[at] == string(key) {
 			continue
@@ -212,12 +218,13 @@ func (x *indexes) snapshot(wanted []bool) (trees []*btree.BTreeG[indexed], doubt
 func within(tree *btree.BTreeG[indexed], ranges []filter.Range, most int) (names []string, ok bool) {
 	ok = true
 	for _, r := range ranges {
-		low, high := string(r.Low.AppendKey(nil)), string(r.High.AppendKey(nil))
+		low, lowOpen := bound(r.Low, r.LowOpen)
+		high, highOpen := bound(r.High, r.HighOpen)
 		tree.AscendGreaterOrEqual(indexed{key: low}, func(e indexed) bool {
-			if e.key > high || r.HighOpen && e.key == high {
+			if e.key > high || highOpen && e.key == high {
 				return false
 			}
-			if r.LowOpen && e.key == low {
+			if lowOpen && e.key == low {
 				return true
 			}
 			if len(names) == most {
@@ -229,4 +236,11 @@ func within(tree *btree.BTreeG[indexed], ranges []filter.Range, most int) (names
 		})
 	}
 	return names, ok
+}
+
+// bound returns the key of a range's bound. One whose text is as long as an index
+// tells apart is not open: entries with its key may lie on either side of it.
+func bound(v filter.Value, open bool) (key string, _ bool) {
+	v, _ = v.Cut(indexText)
+	return string(v.AppendKey(nil)), open && v.Size() < indexText
 }

@@ -12,7 +12,8 @@ import (
 var (
 	// ErrCursor says that a Query.Cursor is not one that this query gave.
 	ErrCursor = errors.New("no cursor of this query")
-	// ErrTooManyGroups says that a query has more groups than MaxGroups.
+	// ErrTooManyGroups says that a query has more groups than MaxGroups, or that
+	// the texts in them have more than MaxGroupBytes.
 	ErrTooManyGroups = errors.New("too many groups")
 )
 
@@ -28,14 +29,17 @@ type Query struct {
 	// Sort orders what is found by the first path, then by the next. An entity
 	// that has nothing at a path comes before those that have something, or
 	// behind them when it is descending. What is equal, and everything when Sort
-	// is empty, is in the order of pods and names.
+	// is empty, is in the order of pods and names; of texts, lists and objects the
+	// first 1,024 bytes count.
 	Sort []Order
 	// Limit is the most entities that are found. 0 means 100; more than 1,000
 	// are taken as 1,000. A page ends early when its states have 8 MiB, but has
 	// one entity at least.
 	Limit int
 	// Cursor is Result.Next of the page before; empty starts at the first. An
-	// entity that did not change between pages is on exactly one of them.
+	// entity that did not change between pages is on exactly one of them. The
+	// query must be the same but for Select, Limit and Count, or ErrCursor
+	// refuses it.
 	Cursor string
 	// Count asks for the number of all matches, on whatever page.
 	Count bool
@@ -94,7 +98,7 @@ const (
 // It fails with ErrCursor, ErrTooManyGroups, filter.ErrTooCostly, the context's
 // error, or persist.ErrUnavailable.
 func (p *Pod) Query(ctx context.Context, q Query) (Result, error) {
-	s, err := newSearch(ctx, q, false)
+	s, err := newSearch(ctx, q, false, []string{p.name})
 	if err != nil {
 		return Result{}, fmt.Errorf("query pod %s: %w", p.name, err)
 	}
@@ -111,7 +115,10 @@ func (p *Pods) QueryAll(ctx context.Context, pods []string, q Query) (Result, er
 	if err != nil {
 		return Result{}, err
 	}
-	s, err := newSearch(ctx, q, true)
+	if pods != nil { // as they were named is nothing to a cursor
+		pods = names(over)
+	}
+	s, err := newSearch(ctx, q, true, pods)
 	if err != nil {
 		return Result{}, fmt.Errorf("query pods: %w", err)
 	}
@@ -121,6 +128,14 @@ func (p *Pods) QueryAll(ctx context.Context, pods []string, q Query) (Result, er
 		}
 	}
 	return s.result(), nil
+}
+
+func names(pods []*Pod) []string {
+	out := make([]string, len(pods))
+	for i, p := range pods {
+		out[i] = p.name
+	}
+	return out
 }
 
 // named returns the pods of the names once each, by name.

@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"hash/fnv"
@@ -14,11 +15,15 @@ import (
 // the next page needs: what lies behind it comes next, whatever happened to the
 // entity itself.
 
+// keyText is how many bytes of a text a key has: what is equal so far is in the
+// order of what comes next. So no key, and no cursor, is as large as a state.
+const keyText = 1024
+
 // appendKey appends the key of the subject's entity.
 func (s *search) appendKey(dst []byte, pod, name string) []byte {
 	for i := range s.query.Sort {
 		o := &s.query.Sort[i]
-		v := s.value(&o.Path)
+		v, _ := s.value(&o.Path).Cut(keyText)
 		start := len(dst)
 		dst = v.AppendKey(dst)
 		if o.Descending {
@@ -32,46 +37,57 @@ func nameKey(dst []byte, pod, name string) []byte {
 	return filter.AppendTextKey(filter.AppendTextKey(dst, pod), name)
 }
 
-// orderID tells the cursors of one order from those of another.
-func (s *search) orderID() []byte {
-	h := fnv.New32a()
-	for _, o := range s.query.Sort {
-		_, _ = h.Write(fmt.Appendf(nil, "%s %t\n", o.Path, o.Descending))
+// cursorMark begins the cursors of queries, so that none of a listing is taken
+// for one: those are without a full stop.
+const cursorMark = "q."
+
+// id tells the cursors of this query from those of others. What is shown of an
+// entity, and how many, may change from page to page.
+func (s *search) id() []byte {
+	h, q := fnv.New64a(), &s.query
+	note := func(format string, args ...any) { _, _ = fmt.Fprintf(h, format, args...) }
+	note("%t %d %q %q", s.many, len(s.pods), s.pods, q.Prefix)
+	if q.Filter != nil {
+		note(" %q", q.Filter)
+	}
+	for _, o := range q.Sort {
+		note(" %s %t", o.Path, o.Descending)
 	}
 	return h.Sum(nil)
 }
 
-// cursor writes the cursor behind an entity. Without an order that is its name.
+// cursor writes the cursor behind an entity: its key, or without an order where
+// it stands.
 func (s *search) cursor(f *candidate) string {
+	at := f.key
 	switch {
 	case len(s.query.Sort) > 0:
-		return base64.RawURLEncoding.EncodeToString(append(s.orderID(), f.key...))
 	case s.many:
-		return f.view.Pod + "/" + f.view.Name
+		at = []byte(f.view.Pod + "/" + f.view.Name)
+	default:
+		at = []byte(f.view.Name)
 	}
-	return f.view.Name
+	return cursorMark + base64.RawURLEncoding.EncodeToString(append(s.id(), at...))
 }
 
 // start reads the query's cursor.
 func (s *search) start() error {
-	text := s.query.Cursor
+	if s.query.Cursor == "" {
+		return nil
+	}
+	text, marked := strings.CutPrefix(s.query.Cursor, cursorMark)
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	at, ours := bytes.CutPrefix(b, s.id())
+	if !marked || err != nil || !ours || len(at) == 0 {
+		return fmt.Errorf("%w: %q", ErrCursor, s.query.Cursor)
+	}
 	switch {
-	case text == "":
 	case len(s.query.Sort) > 0:
-		b, err := base64.RawURLEncoding.DecodeString(text)
-		id := s.orderID()
-		if err != nil || len(b) <= len(id) || string(b[:len(id)]) != string(id) {
-			return fmt.Errorf("%w: %q", ErrCursor, text)
-		}
-		s.after = b[len(id):]
+		s.after = at
 	case s.many:
-		pod, name, ok := strings.Cut(text, "/")
-		if !ok {
-			return fmt.Errorf("%w: %q", ErrCursor, text)
-		}
-		s.afterPod, s.afterName = pod, name
+		s.afterPod, s.afterName, _ = strings.Cut(string(at), "/") // a pod's name has no slash
 	default:
-		s.afterName = text
+		s.afterName = string(at)
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ import (
 type search struct {
 	ctx   context.Context
 	query Query
-	many  bool // over several pods
+	many  bool     // over several pods
+	pods  []string // their names; nil: all
 	limit int
 
 	after               []byte // the key behind which the page starts; of a sorted query
@@ -45,8 +46,10 @@ type candidate struct {
 	json []byte
 }
 
-func newSearch(ctx context.Context, q Query, many bool) (*search, error) {
-	s := &search{ctx: ctx, query: q, many: many, limit: q.Limit, work: lookAtContext}
+// newSearch begins a query over the pods of the names: one, or many, of which nil
+// means all.
+func newSearch(ctx context.Context, q Query, many bool, pods []string) (*search, error) {
+	s := &search{ctx: ctx, query: q, many: many, pods: pods, limit: q.Limit, work: lookAtContext}
 	if s.limit <= 0 {
 		s.limit = defaultFound
 	}

@@ -125,8 +125,9 @@ func (t *slots) dropRoster() {
 
 const (
 	mostTables = 4
-	mostCells  = 1 << 20 // of a table
-	longText   = 256     // bytes of a text that a table shares with the state
+	mostCells  = 1 << 20  // of a table
+	mostOwned  = 64 << 20 // bytes of the texts that a table owns
+	longText   = 256      // bytes of a text that a table shares with the state
 )
 
 // table has the values at some paths for each row of a roster.
@@ -140,7 +141,17 @@ type table struct {
 	cells   []filter.Value
 	there   []bool // the row's slot has an entity
 	unknown []int  // rows of which the store alone knows
+	owned   int    // bytes of texts in cells that are not the states'
 	subject filter.Subject
+}
+
+// owned counts the bytes of a cell's text that is not shared with the state: a
+// short one is a copy, and that of a list or an object is made.
+func owned(v filter.Value) int {
+	if v.Kind() == filter.Other || v.Size() <= longText {
+		return v.Size()
+	}
+	return 0
 }
 
 // table returns the roster's table of the paths, which the caller must unlock;
@@ -160,7 +171,10 @@ func (r *roster) table(p *Pod, paths []filter.Path) *table {
 	if !t.mu.TryLock() {
 		return nil
 	}
-	t.refresh(p)
+	if t.refresh(p); t.cells == nil {
+		t.mu.Unlock()
+		return nil
+	}
 	return t
 }
 
@@ -203,7 +217,8 @@ func newTable(r *roster, paths []filter.Path, texts []string) *table {
 }
 
 // refresh reads the views of the rows that are dirty. A row is clean before its
-// view is read, so that a later one makes it dirty again.
+// view is read, so that a later one makes it dirty again. A table that owns too
+// much stays without cells from then on.
 func (t *table) refresh(p *Pod) {
 	t.unknown = t.unknown[:0]
 	for i := range t.dirty {
@@ -211,6 +226,9 @@ func (t *table) refresh(p *Pod) {
 			continue
 		}
 		for set := t.dirty[i].Swap(0); set != 0; set &= set - 1 {
+			if t.owned > mostOwned {
+				t.cells, t.there = nil, nil
+			}
 			if n := 64*i + bits.TrailingZeros64(set); n < len(t.there) {
 				t.read(p, n)
 			}
@@ -233,7 +251,9 @@ func (t *table) read(p *Pod, n int) {
 		if text, ok := v.Text(); ok && len(text) <= longText {
 			v = v.Clone()
 		}
-		t.cells[n*len(t.paths)+i] = v
+		cell := &t.cells[n*len(t.paths)+i]
+		t.owned += owned(v) - owned(*cell)
+		*cell = v
 	}
 	t.subject.Reset("", "", nil)
 }

@@ -141,7 +141,7 @@ func (t *slots) ensure(name string, spawn func(succeeds bool) (*slot, error)) (*
 	if err != nil {
 		return nil, err
 	}
-	if before != nil {
+	if before != nil && before.wasThere() {
 		t.departed()
 	}
 	sh.m[name] = s
@@ -156,9 +156,16 @@ func (t *slots) remove(s *slot) {
 		return
 	}
 	delete(sh.m, s.name)
-	if r := s.view.Load(); r == nil || r.Revision != 0 {
+	if s.wasThere() {
 		t.departed()
 	}
+}
+
+// wasThere reports whether the slot's entity exists, or may: a name that has none
+// leaves nothing behind.
+func (s *slot) wasThere() bool {
+	r := s.view.Load()
+	return r == nil || r.Revision != 0
 }
 
 // departed notes that a slot that may have been an entity's is there no longer.
