@@ -2,11 +2,13 @@ package patterns
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/twinsrv/twinsrv/actor"
 )
 
-// MaxStages is how many stages a PipelineBuilder takes.
+// MaxStages is how many actors the stages of a PipelineBuilder have together,
+// each member of a hub counted.
 const MaxStages = 1000
 
 // Build asks a PipelineBuilder for the actor.Props of the pipeline.
@@ -26,6 +28,7 @@ func PipelineBuilder(cfg PipelineConfig) actor.Props {
 type pipelineBuilder struct {
 	cfg    PipelineConfig
 	stages []Stage
+	actors int   // of these
 	err    error // of a stage that was told
 }
 
@@ -65,13 +68,14 @@ func (b *pipelineBuilder) Receive(ctx *actor.Context, msg any) error {
 
 // add adds a stage that can be in a pipeline with those before.
 func (b *pipelineBuilder) add(s Stage) error {
-	if len(b.stages) == MaxStages {
-		return fmt.Errorf("pipeline: %w: more than %d stages", actor.ErrInvalid, MaxStages)
+	n := len(s.actors())
+	if b.actors+n > MaxStages {
+		return fmt.Errorf("pipeline: %w: more than %d actors in its stages", actor.ErrInvalid, MaxStages)
 	}
-	stages := append(b.stages, s)
+	stages := slices.Concat(b.stages, []Stage{s})
 	if _, err := layout(stages); err != nil {
 		return err
 	}
-	b.stages = stages
+	b.stages, b.actors = stages, b.actors+n
 	return nil
 }

@@ -76,7 +76,8 @@ type subscriber struct {
 	to  []reflect.Type
 }
 
-var everything = reflect.TypeFor[any]()
+// everything is the type that all messages are of.
+func everything() reflect.Type { return reflect.TypeFor[any]() }
 
 func (p *pubSub) Receive(ctx *actor.Context, msg any) error {
 	switch m := msg.(type) {
@@ -113,7 +114,7 @@ func (p *pubSub) find(who *actor.Ref) int {
 
 func (p *pubSub) subscribe(ctx *actor.Context, who *actor.Ref, to reflect.Type) {
 	if to == nil {
-		to = everything
+		to = everything()
 	}
 	at := p.find(who)
 	if at < 0 {
@@ -185,7 +186,7 @@ func (p *pubSub) audienceOf(t reflect.Type) []*actor.Ref {
 
 func matches(t, to reflect.Type) bool {
 	if t == nil {
-		return to == everything
+		return to == everything()
 	}
 	return t == to || to.Kind() == reflect.Interface && t.Implements(to)
 }

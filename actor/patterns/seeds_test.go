@@ -113,8 +113,6 @@ func (w *world) spawn(name string, p actor.Props) *actor.Ref {
 	return r
 }
 
-func (w *world) probe(name string) *actortest.Probe { return actortest.NewProbe(w.t, w.sys, name) }
-
 // later does f at some moment of the next d.
 func (w *world) later(d time.Duration, f func()) {
 	w.sys.After(time.Duration(w.Int64N(int64(d))), f)

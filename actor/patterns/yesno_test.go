@@ -44,7 +44,11 @@ func TestDelegatedYesNo(t *testing.T) {
 	w := oneWorld(t)
 	d := &desk{}
 	ref := w.spawn("desk", actor.PropsOf(func() actor.Actor { return d }))
-	for text, want := range map[string]bool{"yes": true, " YES\n": true, "y": true, "no": false, "N": false} {
+	for _, c := range []struct {
+		text string
+		want bool
+	}{{"yes", true}, {" YES\n", true}, {"y", true}, {"no", false}, {"N", false}} {
+		text, want := c.text, c.want
 		d.answers, d.got = nil, nil
 		ref.Tell(question{})
 		waits := w.ask(ref, 1)
