@@ -64,15 +64,16 @@ func (f *Future) Wait(ctx context.Context) (any, error) {
 	return nil, fmt.Errorf("wait for a future: outcome unknown: %w", err)
 }
 
-// end is the promise's callback, and so runs once.
+// end is the promise's callback, and so runs once. Its room is free before
+// anybody sees the end, so that who waited for it can start another.
 func (f *Future) end(v any, err error) {
+	f.service.release(f)
 	f.mu.Lock()
 	f.ended, f.value, f.err = true, v, err
 	timer, unlink, waiters := f.timer, f.unlink, f.waiters
 	f.waiters = nil
 	close(f.done)
 	f.mu.Unlock()
-	f.service.release(f)
 	for _, w := range waiters {
 		w.Wake()
 	}

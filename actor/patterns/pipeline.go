@@ -53,7 +53,9 @@ type PipelineConfig struct {
 // their asks fail with actor.ErrStopped.
 //
 // The error wraps actor.ErrInvalid: a stage has no Props.New, or a name is taken
-// twice. Without stages a pipeline answers with what it gets.
+// twice. A stage that cannot be spawned for another reason, such as a name that
+// no actor can have, is what messages fail with. Without stages a pipeline
+// answers with what it gets.
 func Pipeline(cfg PipelineConfig, stages ...Stage) (actor.Props, error) {
 	line, err := layout(stages)
 	if err != nil {
@@ -113,12 +115,13 @@ type way struct {
 	failure  error         // of an ask, the one that says most
 }
 
-// PreStart starts the stages.
+// PreStart starts the stages. One that cannot be, for its name or its mailbox, is
+// what each message for it fails with.
 func (p *pipeline) PreStart(ctx *actor.Context) error {
 	for at, stage := range p.line {
 		for _, one := range stage {
 			if _, err := p.start(ctx, at, one); err != nil {
-				return err
+				ctx.Logger().Error("a stage cannot be started", "stage", one.Name, "err", err)
 			}
 		}
 	}

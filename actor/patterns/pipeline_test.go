@@ -346,6 +346,13 @@ func TestPipelineNames(t *testing.T) {
 		_, err := patterns.Pipeline(patterns.PipelineConfig{}, all...)
 		require.ErrorIs(t, err, actor.ErrInvalid, name)
 	}
+	// A name that no actor can have is found out by the first message.
+	w := oneWorld(t)
+	pipe := w.pipeline(patterns.PipelineConfig{}, stages("a", "..")...)
+	a := w.ask(pipe, parcel{})
+	w.exec.Run()
+	require.ErrorIs(t, a.err, actor.ErrInvalid)
+	require.ErrorContains(t, a.err, "stage ..")
 }
 
 func TestPipelineRelayAsAStage(t *testing.T) {

@@ -64,8 +64,10 @@ func (q *fifo) pop() actor.Message {
 	q.items[q.head] = actor.Message{}
 	q.head++
 	switch n := q.len(); {
-	case n == 0:
+	case n == 0 && cap(q.items) > 64:
 		*q = fifo{} // a burst does not keep its room
+	case n == 0:
+		q.items, q.head = q.items[:0], 0
 	case q.head >= 64 && q.head > n:
 		q.items = append(make([]actor.Message, 0, n+n/4), q.items[q.head:]...)
 		q.head = 0

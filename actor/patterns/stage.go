@@ -20,7 +20,8 @@ type Stage struct {
 // PipelineHub returns a stage that fans out: each message goes to all members,
 // and what each answers goes on by itself. The members are children of the
 // pipeline under their own names; those without one are called by the hub's name
-// and their place, as in "feeds.1".
+// and their place, as in "feeds.1". All get the same value, so they must not
+// change what it points to.
 func PipelineHub(name string, members ...Stage) Stage {
 	return Stage{Name: name, members: members}
 }
