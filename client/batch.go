@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -27,18 +28,26 @@ type Answer struct {
 	ETag string
 	// Body is the handler's answer.
 	Body json.RawMessage
+	// Omitted says that the body is left out, since the answers before it have as
+	// many bytes as those of a batch may have. What the message did is done.
+	Omitted bool
 	// Err is why there is none, an *Error; else nil.
 	Err error
 }
 
 // Into decodes the handler's answer, or returns why there is none.
 func (a *Answer) Into(v any) error {
-	if a.Err != nil {
+	switch {
+	case a.Err != nil:
 		return a.Err
+	case a.Omitted:
+		return errOmitted
 	}
 	x := answer{body: a.Body}
 	return x.into(v)
 }
+
+var errOmitted = errors.New("the server left the answer out: those before it have as many bytes as the answers of a batch may have; the message was handled")
 
 type batchItem struct {
 	Pod  string          `json:"pod"`
@@ -84,6 +93,7 @@ func (c *Client) Batch(ctx context.Context, items []Item, timeout time.Duration)
 			ETag    string          `json:"etag"`
 			Body    json.RawMessage `json:"body"`
 			Problem *problem        `json:"problem"`
+			Omitted bool            `json:"omitted"`
 		} `json:"items"`
 	}
 	if err := a.into(&result); err != nil {
@@ -91,7 +101,7 @@ func (c *Client) Batch(ctx context.Context, items []Item, timeout time.Duration)
 	}
 	out := make([]Answer, len(result.Items))
 	for n, i := range result.Items {
-		out[n] = Answer{Status: i.Status, ETag: i.ETag, Body: i.Body}
+		out[n] = Answer{Status: i.Status, ETag: i.ETag, Body: i.Body, Omitted: i.Omitted}
 		if i.Problem != nil {
 			out[n].Err = i.Problem.failure()
 		}

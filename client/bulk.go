@@ -111,6 +111,12 @@ func (x *export) read(ctx context.Context, yield func(Line, error) bool) (done b
 
 // Imported is what became of one line of an import.
 type Imported struct {
+	// Line is the number of the line, from 1. Through, if it is not 0, is that of
+	// the last line that the result is of: those of lines that end alike may come
+	// together, without their names and ETags, when they are taken more slowly than
+	// the lines are given.
+	Line, Through int
+
 	Pod  string
 	Name string // empty for the line of a pod
 	// Status is what a PUT would have been answered with.
@@ -122,7 +128,8 @@ type Imported struct {
 }
 
 // Import sends lines as an export gives them: it declares the pods that are
-// missing, and creates or replaces documents. The results come in the order of
+// missing, and creates or replaces documents. A pod that is there with another
+// definition keeps it, and its line fails with PodExists. The results come in the order of
 // the lines, while later ones are still being read; a line that fails stops no
 // other. An error is the last that comes: then the lines without a result may or
 // may not have been taken, and can be sent again, as can all others. The lines
@@ -183,13 +190,15 @@ func readImported(body io.Reader, yield func(Imported, error) bool) error {
 			return fmt.Errorf("the import was cut off: %w", err)
 		}
 		var l struct {
-			Pod    string `json:"pod"`
-			Name   string `json:"name"`
-			Status int    `json:"status"`
-			ETag   string `json:"etag"`
-			Code   Code   `json:"code"`
-			Detail string `json:"detail"`
-			End    bool   `json:"end"`
+			Line    int    `json:"line"`
+			Through int    `json:"through"`
+			Pod     string `json:"pod"`
+			Name    string `json:"name"`
+			Status  int    `json:"status"`
+			ETag    string `json:"etag"`
+			Code    Code   `json:"code"`
+			Detail  string `json:"detail"`
+			End     bool   `json:"end"`
 		}
 		if err := json.Unmarshal(text, &l); err != nil {
 			return fmt.Errorf("a result of the import: %w", err)
@@ -197,7 +206,7 @@ func readImported(body io.Reader, yield func(Imported, error) bool) error {
 		if l.End {
 			return nil
 		}
-		i := Imported{Pod: l.Pod, Name: l.Name, Status: l.Status, ETag: l.ETag}
+		i := Imported{Line: l.Line, Through: l.Through, Pod: l.Pod, Name: l.Name, Status: l.Status, ETag: l.ETag}
 		if l.Code != "" {
 			i.Err = &Error{Status: l.Status, Code: l.Code, Detail: l.Detail}
 		}

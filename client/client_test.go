@@ -165,7 +165,18 @@ func TestMessages(t *testing.T) {
 	p, err := w.c.Pod(ctx, "gauges")
 	require.NoError(t, err)
 	require.Equal(t, "typed", p.Type)
-	require.Contains(t, p.Messages, client.Message{Name: "total", Kind: "query"})
+	require.Contains(t, string(p.StateSchema), `"total"`)
+	for _, m := range p.Messages {
+		require.True(t, json.Valid(m.BodySchema) && json.Valid(m.ReplySchema))
+		if m.Name == "total" {
+			require.Equal(t, "query", m.Kind)
+			require.Contains(t, string(m.ReplySchema), "integer")
+		}
+	}
+	_, err = g.Send(ctx, "add", map[string]int{})
+	var lacking *client.Error
+	require.ErrorAs(t, err, &lacking)
+	require.Equal(t, []any{client.SchemaViolation, "/n"}, []any{lacking.Code, lacking.Violations[0].Pointer})
 }
 
 func TestFutures(t *testing.T) {

@@ -41,6 +41,8 @@ type Pod struct {
 	// ReadOnly says that the program does not have the pod's type.
 	ReadOnly bool      `json:"readOnly"`
 	Messages []Message `json:"messages"`
+	// StateSchema is the JSON Schema of the states of a typed pod; nil in lists.
+	StateSchema json.RawMessage `json:"stateSchema"`
 	// History is what is kept of changes; nil in lists.
 	History *Retention `json:"history"`
 }
@@ -56,6 +58,8 @@ type Retention struct {
 	// Position the newest one of the store.
 	Dropped  uint64 `json:"dropped"`
 	Position uint64 `json:"position"`
+	// Volatile says that the pod is, and that the positions say nothing.
+	Volatile bool `json:"volatile"`
 }
 
 // Message describes one message of a pod's entities.
@@ -63,6 +67,10 @@ type Message struct {
 	Name    string `json:"name"`
 	Kind    string `json:"kind"` // "on", "reply" or "query"
 	Creates bool   `json:"creates"`
+	// BodySchema and ReplySchema are the JSON Schemas of what a message of a typed
+	// pod brings and is answered with; nil in lists.
+	BodySchema  json.RawMessage `json:"bodySchema"`
+	ReplySchema json.RawMessage `json:"replySchema"`
 }
 
 // Pods goes through the pods by name, reading page after page. An error is the

@@ -175,6 +175,13 @@ func TestBatch(t *testing.T) {
 	for n, want := range map[int]error{0: nil, 2: client.Rejected, 4: client.ConditionFailed, 5: client.ConditionFailed, 6: nil, 7: client.ConditionFailed, 8: client.StaleRevision, 9: client.NoSuchPod} {
 		require.ErrorIs(t, got[n].Err, want, "%d: %v", n, got[n].Err)
 	}
+	// What has no room is said to be missing.
+	w.next(says(200, `{"items":[{"status":200,"etag":"\"1-1\"","omitted":true}],"failed":0}`))
+	got, err = w.c.Batch(ctx, []client.Item{{Entity: g, Message: "total"}}, 0)
+	require.NoError(t, err)
+	require.True(t, got[0].Omitted)
+	require.NoError(t, got[0].Err)
+	require.ErrorContains(t, got[0].Into(&left), "the message was handled")
 	_, err = w.c.Batch(ctx, []client.Item{{Entity: g, Message: "add", Body: func() {}}}, 0)
 	require.ErrorContains(t, err, "message 0 of the batch")
 }
@@ -220,6 +227,13 @@ func TestExportAndImport(t *testing.T) {
 	require.ErrorIs(t, results[0].Err, client.TypedState)
 	require.NoError(t, results[1].Err)
 	require.ErrorIs(t, results[2].Err, client.NoSuchPod)
+
+	changed := []client.Line{{Pod: "docs", Definition: &client.Definition{Type: "document", Index: []string{"state.n"}}}}
+	results = collect(t, other.c.Import(ctx, slices.Values(changed)), -1)
+	require.ErrorIs(t, results[0].Err, client.PodExists)
+	other.next(says(200, `{"line":1,"pod":"docs","name":"a","status":201,"etag":"\"1-1\""}`+"\n"+`{"line":2,"through":9,"pod":"docs","status":200}`+"\n"+`{"end":true,"lines":9}`+"\n"))
+	results = collect(t, other.c.Import(ctx, slices.Values(bad)), -1)
+	require.Equal(t, []client.Imported{{Line: 1, Pod: "docs", Name: "a", Status: 201, ETag: `"1-1"`}, {Line: 2, Through: 9, Pod: "docs", Status: 200}}, results)
 
 	// Results come while lines are still to be written.
 	gate := make(chan struct{})

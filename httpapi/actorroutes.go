@@ -121,7 +121,7 @@ func listActors(c *call) error {
 	w.visit(root, nil)
 	list := ActorList{Items: w.items}
 	if w.more {
-		list.Next = cursor(strings.Join(w.last, "\x00"))
+		list.Next = c.cursor(strings.Join(w.last, "\x00"))
 	}
 	return c.json(http.StatusOK, list)
 }

@@ -69,6 +69,7 @@ type API struct {
 	patience time.Duration // with clients that receive much
 	tokens   atomic.Pointer[[]digest]
 	metrics  *metrics
+	shapes   shapes
 	futures  futures
 	watching watching
 	letters  deadLetters
@@ -140,7 +141,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	err := a.guard(r)
 	if err == nil {
-		r, err = routed(r)
+		var to *http.Request
+		if to, err = routed(r); err == nil {
+			r = to
+		} else if denied := a.authorize(&operation{method: http.MethodGet}, r); denied != nil {
+			err = denied
+		}
 	}
 	if err != nil {
 		failureOf(err).write(w)
@@ -161,8 +167,13 @@ func (a *API) panicked(w http.ResponseWriter, r *http.Request, p any, begun bool
 	refuse(CodeInternal, "the server failed; its log says how").write(w)
 }
 
-// unrouted answers requests that match no operation.
+// unrouted answers requests that match no operation. What there is, only those
+// learn who may read.
 func (a *API) unrouted(err error, c echo.Context) {
+	if denied := a.authorize(&operation{method: http.MethodGet}, c.Request()); denied != nil {
+		failureOf(denied).write(c.Response())
+		return
+	}
 	f := refuse(CodeNotFound, "there is nothing at this path; /openapi.json lists what there is, and a slash in a name is written %2F")
 	switch {
 	case errors.Is(err, echo.ErrMethodNotAllowed):
@@ -185,6 +196,11 @@ func (a *API) register() {
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {
 		Type: "http", Scheme: "bearer", Description: "A token of the server, if it wants one: one that may write for what changes something.",
 	}}
+	config.Info.Contact = &huma.Contact{Name: "twinsrv", URL: "https://github.com/twinsrv/twinsrv"}
+	config.Servers = []*huma.Server{{URL: "/", Description: "The server that the document is of."}}
+	for _, g := range operationGroups() {
+		config.Tags = append(config.Tags, &huma.Tag{Name: g.tag, Description: g.description})
+	}
 	config.Security = []map[string][]string{{}, {"token": {}}}
 	api := humaecho.New(a.router, config)
 	doc := documenter{schemas: api.OpenAPI().Components.Schemas}

@@ -16,7 +16,8 @@ import (
 const (
 	// maxBatch is how many messages a batch has at most ...
 	maxBatch = 1000
-	// ... and maxBatchBody how many times the bytes of another body.
+	// ... and maxBatchBody how many times the bytes of another body. Its answers
+	// have as many together.
 	maxBatchBody = 16
 )
 
@@ -32,15 +33,15 @@ type BatchItem struct {
 	// If says on what the message is conditional.
 	If *BatchCondition `json:"if,omitempty"`
 	// ID is what a request has as its Idempotency-Key.
-	ID string `json:"id,omitempty"`
+	ID *string `json:"id,omitempty"`
 }
 
 // BatchCondition says on what a message of a batch is conditional. The texts are
 // what a request has.
 type BatchCondition struct {
-	Match     string `json:"match,omitempty" doc:"as If-Match"`
-	NoneMatch string `json:"noneMatch,omitempty" doc:"as If-None-Match"`
-	Condition string `json:"condition,omitempty" doc:"an expression in CEL"`
+	Match     *string `json:"match,omitempty" doc:"as If-Match"`
+	NoneMatch *string `json:"noneMatch,omitempty" doc:"as If-None-Match"`
+	Condition *string `json:"condition,omitempty" doc:"an expression in CEL"`
 }
 
 // BatchResult says what became of the messages, in their order.
@@ -56,6 +57,10 @@ type BatchAnswer struct {
 	ETag    string          `json:"etag,omitempty"`
 	Body    json.RawMessage `json:"body,omitempty"`
 	Problem *Problem        `json:"problem,omitempty"`
+	// Omitted says that the body, or the detail of the problem, is left out, since
+	// the answers before it have as many bytes as those of a batch may have. What
+	// the message did is done; one with an id can be sent again for its answer.
+	Omitted bool `json:"omitted,omitempty"`
 }
 
 // postBatch sends many messages and answers when all have their answer. They are
@@ -78,13 +83,38 @@ func postBatch(c *call) error {
 		sent[i].err = c.send1(item, timeout, &sent[i])
 	}
 	result := BatchResult{Items: make([]BatchAnswer, len(items))}
+	room := maxBatchBody * c.api.cfg.MaxBody
 	for i := range sent {
-		result.Items[i] = sent[i].wait(c)
+		a := sent[i].wait(c)
+		if room -= a.size(); room < 0 {
+			a.omit()
+		}
+		result.Items[i] = a
 		if result.Items[i].Problem != nil {
 			result.Failed++
 		}
 	}
 	return c.json(http.StatusOK, result)
+}
+
+// size is about how many bytes an answer has.
+func (a *BatchAnswer) size() int64 {
+	size := len(a.Body)
+	if a.Problem != nil {
+		size += len(a.Problem.Detail)
+		for _, v := range a.Problem.Violations {
+			size += len(v.Pointer) + len(v.Message)
+		}
+	}
+	return int64(size)
+}
+
+// omit leaves out what has a size.
+func (a *BatchAnswer) omit() {
+	a.Body, a.Omitted = nil, true
+	if a.Problem != nil {
+		a.Problem.Detail, a.Problem.Violations = "", nil
+	}
 }
 
 // batchItems takes a batch's body apart, as far as it may be.
@@ -141,7 +171,7 @@ func (c *call) send1(item []byte, timeout time.Duration, b *batched) error {
 	if spec == nil {
 		return readOnly(p)
 	}
-	m, err := spec.Parse(i.Type, i.Body)
+	m, err := c.api.parse(spec, i.Type, i.Body)
 	if err != nil {
 		return err
 	}
@@ -149,7 +179,7 @@ func (c *call) send1(item []byte, timeout time.Duration, b *batched) error {
 		return err
 	}
 	m.If = b.cond
-	if i.ID != "" && m.SetID(i.ID) != nil {
+	if i.ID != nil && m.SetID(*i.ID) != nil {
 		return badMessageID()
 	}
 	b.answer, err = c.api.asks.Start(c.r.Context(), p.Ref(i.Name), m, timeout)
@@ -161,16 +191,16 @@ func (b *BatchCondition) condition(pod string) (cond entity.Condition, err error
 		return cond, nil
 	}
 	h := http.Header{}
-	if b.Match != "" {
-		h.Set("If-Match", b.Match)
+	if b.Match != nil {
+		h.Set("If-Match", *b.Match)
 	}
-	if b.NoneMatch != "" {
-		h.Set("If-None-Match", b.NoneMatch)
+	if b.NoneMatch != nil {
+		h.Set("If-None-Match", *b.NoneMatch)
 	}
-	if cond, err = conditionOf(h); err != nil || b.Condition == "" {
+	if cond, err = conditionOf(h); err != nil || b.Condition == nil {
 		return cond, err
 	}
-	cond.Where, err = predicateOf(pod, b.Condition)
+	cond.Where, err = predicateOf(pod, *b.Condition)
 	return cond, err
 }
 

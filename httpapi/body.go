@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -56,11 +57,16 @@ func (c *call) unsupported(types []string) error {
 	}
 }
 
-// bodyOf refuses a body of another media type, and one that is compressed.
+// bodyOf refuses a body of another media type, one that is compressed, and one in
+// another charset than UTF-8, which JSON is always in.
 func (c *call) bodyOf(types ...string) error {
 	if header := c.r.Header.Get("Content-Type"); header != "" {
-		if t, _, err := mime.ParseMediaType(header); err != nil || !slices.Contains(types, t) {
+		t, parameters, err := mime.ParseMediaType(header)
+		if err != nil || !slices.Contains(types, t) {
 			return c.unsupported(types)
+		}
+		if charset, is := parameters["charset"]; is && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
+			return refuse(CodeUnsupportedMedia, fmt.Sprintf("the body is in the charset %q; send it in UTF-8", charset))
 		}
 	}
 	if e := c.r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
@@ -84,7 +90,12 @@ func (a *API) decode(data []byte, into any) error {
 		return nil
 	case errors.As(err, &unknown):
 		return fmt.Errorf("%w: %s", entity.ErrUnknownField, unknown.Path)
-	default:
-		return fmt.Errorf("%w: %w", entity.ErrMalformed, err)
 	}
+	if tree, invalid := snapshot.ParseJSON(data); invalid == nil { // it is of another shape, which is said in JSON's words
+		s := shapeOf(reflect.TypeOf(into).Elem(), make(map[reflect.Type]*jsonShape))
+		if at, what := s.misfit(tree, ""); what != "" {
+			return fmt.Errorf("%w: %s %s", entity.ErrMalformed, place(at), what)
+		}
+	}
+	return fmt.Errorf("%w: %w", entity.ErrMalformed, err)
 }

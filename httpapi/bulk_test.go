@@ -180,7 +180,7 @@ func TestBatch(t *testing.T) {
 		item("gauges", "g", "total", ``),
 		item("gauges", "g", "refuse", ``),
 		item("gauges", "g", "fail", ``),
-		item("gauges", "none", "take", ``),
+		item("gauges", "none", "take", `,"body":{"n":1}`),
 		item("gauges", "g", "none", ``),
 		item("none", "g", "add", ``),
 		item("gauges", "", "add", ``),
@@ -194,6 +194,11 @@ func TestBatch(t *testing.T) {
 		item("docs", "room", "merge", `,"body":7`),
 		item("docs", "room", "merge", `,"bdy":7`),
 		item("docs", "room", "merge", `,"body":{},"id":`+mustJSON(strings.Repeat("x", 201))),
+		item("docs", "room", "merge", `,"body":{},"id":""`),
+		item("docs", "room", "merge", `,"body":{},"if":{"match":""}`),
+		item("docs", "room", "merge", `,"body":{},"if":{"noneMatch":""}`),
+		item("docs", "room", "merge", `,"body":{},"if":{"condition":""}`),
+		item("docs", "room", "merge", `,"body":{},"if":{"condition":null},"id":null`),
 		`7`,
 	}, ",")+"]").is(200)
 	var r httpapi.BatchResult
@@ -210,9 +215,9 @@ func TestBatch(t *testing.T) {
 	require.Equal(t, []string{
 		"200", "200", "200", "422 rejected", "500 handler_failed", "404 no_such_entity", "404 no_such_message", "404 no_such_pod", "400 bad_name",
 		"200", "412 stale_revision", "412 condition_failed", "412 condition_failed", "400 bad_filter", "400 bad_condition", "422 message_id_reused",
-		"400 malformed", "422 unknown_field", "400 bad_message_id", "400 malformed",
+		"400 malformed", "422 unknown_field", "400 bad_message_id", "400 bad_message_id", "400 bad_condition", "400 bad_condition", "400 bad_filter", "200", "400 malformed",
 	}, got)
-	require.Equal(t, 16, r.Failed)
+	require.Equal(t, 20, r.Failed)
 	require.Equal(t, "2", string(r.Items[2].Body), "those to one entity are handled in their order")
 	require.Equal(t, w.get(room).etag(), r.Items[9].ETag)
 
@@ -227,7 +232,7 @@ func TestBatch(t *testing.T) {
 	w.post("/v1/batch?timeout=x", `[]`).is(400, "bad_query")
 	w.post("/v1/batch", `["`+strings.Repeat("x", 17<<20)+`"]`).is(413, "body_too_large")
 
-	w.post("/v1/batch?timeout=50ms", "["+item("gauges", "i", "stall", "")+","+item("gauges", "j", "add", "")+"]").is(200).into(&r)
+	w.post("/v1/batch?timeout=50ms", "["+item("gauges", "i", "stall", "")+","+item("gauges", "j", "add", `,"body":{"n":1}`)+"]").is(200).into(&r)
 	require.Equal(t, httpapi.CodeOutcomeUnknown, r.Items[0].Problem.Code)
 	require.Equal(t, 200, r.Items[1].Status)
 }

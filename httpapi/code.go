@@ -36,7 +36,7 @@ const (
 	CodeMethodNotAllowed Code = "method_not_allowed" // Allow lists the path's methods
 	CodeTypedState       Code = "typed_state"        // the state of a typed pod's entity changes by messages only
 
-	CodePodExists   Code = "pod_exists"    // as a pod of another type
+	CodePodExists   Code = "pod_exists"    // as a pod of another type, or for an import with another definition
 	CodePodNotEmpty Code = "pod_not_empty" // and cascade is not set
 	CodePodReadOnly Code = "pod_read_only" // its type is not part of this program, or only a program can change it
 	CodeConflict    Code = "conflict"      // others changed the entity meanwhile; nothing was applied
@@ -51,7 +51,7 @@ const (
 
 	CodeUnknownField    Code = "unknown_field"     // the body has a field that is not known
 	CodeBadDefinition   Code = "bad_definition"    // the definition of a pod
-	CodeSchemaViolation Code = "schema_violation"  // the state would break the pod's JSON Schema; violations lists where
+	CodeSchemaViolation Code = "schema_violation"  // the message, or the state that it would lead to, does not fit its JSON Schema; violations lists where
 	CodeTooCostly       Code = "too_costly"        // the filter or query needs more work than one request may cause
 	CodeRejected        Code = "rejected"          // the handler understood the message and refused it
 	CodeStoreRefused    Code = "store_refused"     // the store does not take this state; it is too large, say

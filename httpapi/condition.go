@@ -81,12 +81,26 @@ func parseTags(header string, values []string) (tags []tag, star bool, err error
 }
 
 // unmet tells apart, for the answer, what a condition that does not hold asked
-// for: a revision, or just that the entity is there or not.
+// for: a revision that the entity is at, or something else.
 func unmet(c entity.Condition, err error) error {
-	if c.Match != nil && errors.Is(err, entity.ErrStale) {
+	if c.Match != nil && errors.Is(err, entity.ErrStale) && asksRevision(err) {
 		return &failure{code: CodeStaleRevision, detail: err.Error()}
 	}
 	return err
+}
+
+// asksRevision reports whether it is the list of revisions that did not hold: of
+// the parts of a condition it alone fails with a text of entity.ErrStale.
+func asksRevision(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if strings.HasPrefix(err.Error(), entity.ErrStale.Error()) {
+			return true
+		}
+		if errors.Unwrap(err) == entity.ErrStale { //nolint:errorlint // each of the chain is looked at
+			return false
+		}
+	}
+	return false
 }
 
 // quoted is a tag as it stands in the ETag header.

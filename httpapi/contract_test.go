@@ -204,7 +204,7 @@ func (c *contract) check(w *world, req *http.Request, sent []byte, path string, 
 	op, ok := c.operation(req.Method, path)
 	if !ok {
 		if a.status >= 400 {
-			require.Contains(w.t, []string{"not_found", "method_not_allowed", "bad_name", "bad_pointer", "forbidden_host", "forbidden_origin"}, a.code, w.last)
+			require.Contains(w.t, []string{"not_found", "method_not_allowed", "bad_name", "bad_pointer", "unauthorized", "forbidden_host", "forbidden_origin"}, a.code, w.last)
 		}
 		return
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"crypto/rand"
 	"net/http"
 	"strconv"
 	"strings"
@@ -39,6 +40,7 @@ type DeadLetterList struct {
 // use.
 type deadLetters struct {
 	cancel func()
+	run    string // of the server, since each counts anew
 
 	mu    sync.Mutex
 	last  []DeadLetter // a ring, once it is full
@@ -47,7 +49,7 @@ type deadLetters struct {
 }
 
 func (d *deadLetters) listen(sys *actor.System) {
-	d.more = make(chan struct{})
+	d.more, d.run = make(chan struct{}), rand.Text()[:8]
 	d.cancel = sys.DeadLetters().Subscribe(func(z actor.ZombieMsg) { d.add(letterOf(z)) })
 }
 
@@ -103,18 +105,33 @@ func getDeadLetters(c *call) error {
 		}
 		return c.json(http.StatusOK, DeadLetterList{Items: letters, Count: count})
 	}
-	_, seen, _ := c.api.letters.after(0, 0)
-	if id := c.r.Header.Get(lastEventHeader); id != "" {
-		if seen, err = strconv.ParseUint(id, 10, 64); err != nil {
-			return badLastEvent()
-		}
+	_, count, _ := c.api.letters.after(0, 0)
+	id := c.r.Header.Get(lastEventHeader)
+	if id == "" {
+		return c.streamDeadLetters(count, false)
 	}
-	return c.streamDeadLetters(seen)
+	run, number, found := strings.Cut(id, "-")
+	seen, err := strconv.ParseUint(number, 10, 64)
+	switch {
+	case !found || err != nil:
+		return badLastEvent()
+	case run != c.api.letters.run || seen > count:
+		return c.streamDeadLetters(0, true)
+	}
+	return c.streamDeadLetters(seen, false)
+}
+
+// letterID is the id of an event that tells of a dead letter.
+func (d *deadLetters) letterID(number uint64) string {
+	return d.run + "-" + strconv.FormatUint(number, 10)
 }
 
 // streamDeadLetters sends the dead letters behind a number, until the client goes
-// or the server ends. What was dropped in between is told as a gap.
-func (c *call) streamDeadLetters(seen uint64) error {
+// or the server ends. What is missing in between is told as a gap: of those that
+// were dropped, or, for a client that has seen ones of an earlier run of the
+// server, of all that it had behind them.
+func (c *call) streamDeadLetters(seen uint64, restarted bool) error {
+	letters := &c.api.letters
 	leave, err := c.api.watching.enter()
 	if err != nil {
 		return err
@@ -123,22 +140,24 @@ func (c *call) streamDeadLetters(seen uint64) error {
 	s := c.eventStream()
 	beats := s.beats()
 	defer beats.Stop()
+	gap := func(g gapData) {
+		data, _ := encode(g) // numbers and a word always have JSON
+		s.add("gap", letters.letterID(g.To), data)
+	}
+	if restarted {
+		gap(gapData{Reason: gapRestarted})
+	}
 	for {
-		letters, count, more := c.api.letters.after(seen, keptLetters)
-		if seen > count { // of another run of the server
-			seen = 0
-			continue
-		}
-		for _, l := range letters {
+		some, _, more := letters.after(seen, keptLetters)
+		for _, l := range some {
 			if l.Number > seen+1 {
-				data, _ := encode(gapData{From: seen + 1, To: l.Number - 1}) // numbers always have JSON
-				s.add("gap", strconv.FormatUint(l.Number-1, 10), data)
+				gap(gapData{From: seen + 1, To: l.Number - 1, Reason: gapDropped})
 			}
 			data, err := encode(l)
 			if err != nil {
 				return nil //nolint:nilerr // the answer has begun
 			}
-			s.add("deadletter", strconv.FormatUint(l.Number, 10), data)
+			s.add("deadletter", letters.letterID(l.Number), data)
 			seen = l.Number
 		}
 		if s.pending() > 0 && s.flush() != nil {
@@ -153,17 +172,25 @@ func (c *call) streamDeadLetters(seen uint64) error {
 		case <-c.r.Context().Done():
 			return nil
 		case <-c.api.ending.Done():
+			s.stopping()
 			return nil
 		}
 	}
 }
 
-// gapData is the data of a gap event: positions (of dead letters, numbers) that
-// are not told of, both included.
+// gapData is the data of a gap event of dead letters: the numbers of those that
+// are not told of, both included, or 0 when they are of an earlier run.
 type gapData struct {
-	From uint64 `json:"from"`
-	To   uint64 `json:"to"`
+	From   uint64 `json:"from"`
+	To     uint64 `json:"to"`
+	Reason string `json:"reason"`
 }
+
+// The reasons of gaps.
+const (
+	gapDropped   = "dropped"   // they are not kept any more
+	gapRestarted = "restarted" // the server was started again, and kept none
+)
 
 // accepts reports whether the request's Accept names a media type.
 func (c *call) accepts(media string) bool {

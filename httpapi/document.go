@@ -73,9 +73,11 @@ func describePods(base []byte, specs []*entity.Spec) ([]byte, error) {
 	var doc struct {
 		OpenAPI    string          `json:"openapi"`
 		Info       json.RawMessage `json:"info"`
+		Servers    json.RawMessage `json:"servers"`
 		Components object          `json:"components"`
 		Security   json.RawMessage `json:"security,omitempty"`
 		Paths      object          `json:"paths"`
+		Tags       []any           `json:"tags"`
 	}
 	if err := json.Unmarshal(base, &doc); err != nil {
 		return nil, fmt.Errorf("the OpenAPI document: %w", err)
@@ -83,6 +85,7 @@ func describePods(base []byte, specs []*entity.Spec) ([]byte, error) {
 	schemas := doc.Components["schemas"].(object)
 	for _, spec := range specs {
 		p := podDocument{spec: spec, generic: doc.Paths, paths: doc.Paths, schemas: schemas}
+		doc.Tags = append(doc.Tags, object{"name": p.tag(), "description": "The pod " + spec.Name + "."})
 		if spec.Kind == entity.KindTyped {
 			p.typed()
 		} else {
@@ -105,7 +108,7 @@ type podDocument struct {
 
 // typed describes the state and each message of a typed pod.
 func (p *podDocument) typed() {
-	outgoing, incoming := newTypeSchemas(p.spec.Name+".", false), newTypeSchemas(p.spec.Name+".message.", true)
+	outgoing, incoming := newTypeSchemas(schemaPrefix, p.spec.Name+".", false), newTypeSchemas(schemaPrefix, p.spec.Name+".message.", true)
 	state := p.plain(outgoing.schema(p.spec.State))
 	p.reads(state)
 	for _, h := range p.spec.Handlers() {
@@ -228,12 +231,15 @@ func (p *podDocument) pathAt(route, as, name string) object {
 			continue
 		}
 		op["operationId"] = strings.TrimSuffix(fmt.Sprintf("%v/%s/%s", op["operationId"], p.spec.Name, url.PathEscape(name)), "/")
-		op["tags"] = []any{p.spec.Name}
+		op["tags"] = []any{p.tag()}
 		op["parameters"] = without(op["parameters"], "pod")
 	}
 	p.paths[as] = own
 	return own
 }
+
+// tag is that of the pod's own operations, which no group has.
+func (p *podDocument) tag() string { return "pod " + p.spec.Name }
 
 // plain is a schema as a JSON object.
 func (p *podDocument) plain(s *huma.Schema) (out object) {

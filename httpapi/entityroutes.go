@@ -70,7 +70,7 @@ func listEntities(c *call) error {
 	}
 	list := EntityList{Items: []any{}}
 	if page.Next != "" {
-		list.Next = cursor(page.Next)
+		list.Next = c.cursor(page.Next)
 	}
 	for _, i := range page.Items {
 		if i.Err != nil {

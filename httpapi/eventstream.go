@@ -7,9 +7,13 @@ import (
 	"time"
 )
 
+// eventPart is how many bytes of events a client has its time to receive.
+const eventPart = 16 << 10
+
 // eventStream is an answer of server-sent events. It belongs to the request's
-// goroutine. Each event has its time to be received; a client that does not
-// take it is cut off.
+// goroutine. Each part of an event has its time to be received. A client that
+// takes nothing in it is cut off without a word, since none would reach it; one
+// that takes something can be told why the stream ends.
 type eventStream struct {
 	call    *call
 	control *http.ResponseController
@@ -53,16 +57,26 @@ func (s *eventStream) pending() int { return s.buf.Len() }
 
 // flush sends what was added.
 func (s *eventStream) flush() error {
-	_ = s.control.SetWriteDeadline(time.Now().Add(s.call.api.patience))
-	_, err := s.call.w.Write(s.buf.Bytes())
+	var err error
+	for data := s.buf.Bytes(); len(data) > 0 && err == nil; {
+		part := data[:min(len(data), eventPart)]
+		s.timed()
+		_, err = s.call.w.Write(part)
+		data = data[len(part):]
+	}
 	if s.buf.Cap() > 1<<20 {
 		s.buf = bytes.Buffer{}
 	}
 	s.buf.Reset()
 	if err == nil {
+		s.timed()
 		err = s.control.Flush()
 	}
 	return err
+}
+
+func (s *eventStream) timed() {
+	_ = s.control.SetWriteDeadline(time.Now().Add(s.call.api.patience))
 }
 
 // beats returns a ticker of heartbeats.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/twinsrv/twinsrv/persist"
@@ -35,8 +36,12 @@ type Line struct {
 	Skipped  int  `json:"skipped,omitempty" doc:"entities that are quarantined"`
 }
 
-// exportPage is how many entities are read at a time.
-const exportPage = 500
+const (
+	// exportPage is how many entities are read at a time.
+	exportPage = 500
+	// linePart is how many bytes of lines a client has its time to receive.
+	linePart = 64 << 10
+)
 
 // getExport streams the entities of pods by pod and name, as they are
 // acknowledged when they are read. An export without the line of its end is not
@@ -52,7 +57,6 @@ func getExport(c *call) error {
 	}
 	from, name, _ := strings.Cut(o.After, "/")
 	w := &lineWriter{call: c, control: http.NewResponseController(c.w)}
-	w.begin()
 	end := Line{End: true}
 	for _, p := range pods {
 		after := ""
@@ -64,9 +68,13 @@ func getExport(c *call) error {
 		}
 		if p.Name() != from {
 			def := p.Definition()
-			w.write(Line{Pod: p.Name(), Definition: &def, Cursor: cursor(p.Name() + "/")})
+			w.write(Line{Pod: p.Name(), Definition: &def, Cursor: c.cursor(p.Name() + "/")})
 		}
-		if err := c.exportPod(w, p, after, &end); err != nil {
+		err := c.exportPod(w, p, after, &end)
+		switch {
+		case err != nil && !w.begun:
+			return err
+		case err != nil:
 			c.api.log.WarnContext(c.r.Context(), "an export was cut off", "pod", p.Name(), "error", err)
 			panic(http.ErrAbortHandler) // so that the client sees no end
 		}
@@ -83,7 +91,7 @@ func (c *call) exportPod(w *lineWriter, p *pod.Pod, after string, end *Line) err
 			return err
 		}
 		for _, i := range page.Items {
-			l := Line{Pod: p.Name(), Name: i.Name, Cursor: cursor(p.Name() + "/" + i.Name)}
+			l := Line{Pod: p.Name(), Name: i.Name, Cursor: c.cursor(p.Name() + "/" + i.Name)}
 			if i.Err != nil {
 				l.Quarantined = i.Err.Error()
 				end.Skipped++
@@ -154,11 +162,20 @@ type lineWriter struct {
 	control *http.ResponseController
 	buf     []byte
 	failed  error
+	begun   bool
+
+	mu   sync.Mutex
+	calm bool // the client has all the time it wants; see hurry
 }
 
-// begin sends the header. The server's own timeouts, which are for short
-// requests, hold no more.
+// begin sends the header, unless it is sent. Before that a failure can still be
+// answered as one. The server's own timeouts, which are for short requests, hold
+// no more.
 func (w *lineWriter) begin() {
+	if w.begun {
+		return
+	}
+	w.begun = true
 	_ = w.control.SetReadDeadline(time.Time{}) // a recorder of a test has none
 	h := w.call.w.Header()
 	h.Set("Content-Type", linesType)
@@ -183,14 +200,40 @@ func (w *lineWriter) flush() error {
 	if w.failed != nil {
 		return w.failed
 	}
-	_ = w.control.SetWriteDeadline(time.Now().Add(w.call.api.patience)) // see begin
-	if _, w.failed = w.call.w.Write(w.buf); w.failed == nil {
+	w.begin()
+	for data := w.buf; len(data) > 0 && w.failed == nil; {
+		part := data[:min(len(data), linePart)]
+		w.timed()
+		_, w.failed = w.call.w.Write(part)
+		data = data[len(part):]
+	}
+	if w.timed(); w.failed == nil {
 		w.failed = w.control.Flush()
 	}
 	if w.buf = w.buf[:0]; cap(w.buf) > 1<<20 {
 		w.buf = nil
 	}
 	return w.failed
+}
+
+// timed gives the client its time to receive the next part.
+func (w *lineWriter) timed() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var until time.Time
+	if !w.calm {
+		until = time.Now().Add(w.call.api.patience)
+	}
+	_ = w.control.SetWriteDeadline(until) // see begin
+}
+
+// hurry gives the client its time to receive what is being sent, and what will
+// be. Before, it may be busy with sending.
+func (w *lineWriter) hurry(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calm = false
+	_ = w.control.SetWriteDeadline(time.Now().Add(d))
 }
 
 // streaming is a context that ends with the request, or when the server ends its

@@ -61,8 +61,12 @@ func endedAs(err error, o outcome) string {
 }
 
 // respondAsync sends a message and answers with a future: at once, or when it
-// has not ended within the time that the client prefers to wait.
+// has not ended within the time that the client prefers to wait. What would be
+// refused without its handler is refused at once.
 func (c *call) respondAsync(l letter, p preferences) error {
+	if err := c.admit(l); err != nil {
+		return err
+	}
 	f := &future{pod: c.pod, entity: c.entity, message: c.message}
 	begin := func() (*patterns.Future, error) {
 		return c.api.asks.Start(context.Background(), l.pod.Ref(c.entity), l.message, l.timeout) // not the request's, which ends
@@ -85,6 +89,18 @@ func (c *call) respondAsync(l letter, p preferences) error {
 	h.Add(appliedHeader, "respond-async")
 	h.Set("Location", "/v1/futures/"+f.id)
 	return c.json(http.StatusAccepted, f.state())
+}
+
+// admit says why the entity, as it is now, would refuse a message, as the answer
+// would be without respond-async.
+func (c *call) admit(l letter) error {
+	ctx, cancel := c.api.pods.System().WithTimeout(c.r.Context(), l.timeout)
+	defer cancel()
+	if err := l.pod.Admit(ctx, c.entity, l.message); err != nil {
+		c.api.metrics.asked(err)
+		return outcomeOf(l.message.If, nil, err).failed
+	}
+	return nil
 }
 
 // await waits until a future has ended, the time is over or the client has gone;

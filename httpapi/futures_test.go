@@ -56,10 +56,6 @@ func TestRespondAsync(t *testing.T) {
 	require.Equal(t, "failed", refused.Status)
 	require.Equal(t, httpapi.CodeRejected, refused.Problem.Code)
 	require.Equal(t, httpapi.CodeHandlerFailed, w.future(w.post(gaugeG+"/messages/boom", ``, prefer, "respond-async")).Problem.Code)
-	require.Equal(t, httpapi.CodeConditionFailed, w.future(w.post(addG+"?condition=state.total==99", `{"n":3}`, prefer, "respond-async")).Problem.Code)
-	require.Equal(t, httpapi.CodeStaleRevision, w.future(w.post(addG, `{"n":3}`, prefer, "respond-async", "If-Match", `"1-1"`)).Problem.Code)
-	require.Equal(t, httpapi.CodeNoSuchEntity, w.future(w.post("/v1/pods/gauges/entities/none/messages/take", ``, prefer, "respond-async")).Problem.Code)
-
 	late := w.future(w.post(stallG+"?timeout=20ms", ``, prefer, "respond-async"))
 	require.Equal(t, "expired", late.Status)
 	require.Equal(t, httpapi.CodeOutcomeUnknown, late.Problem.Code)
@@ -86,13 +82,60 @@ func TestNothingWrongIsAccepted(t *testing.T) {
 	async(gaugeG+"/messages/none", ``).is(404, "no_such_message")
 	async("/v1/pods/none/entities/g/messages/add", ``).is(404, "no_such_pod")
 	async("/v1/pods/gauges/entities/%00/messages/add", ``).is(400, "bad_name")
-	async(addG, `{}`, "If-Match", "x").is(400, "bad_condition")
-	async(addG+"?condition=((", `{}`).is(400, "bad_filter")
-	async(addG+"?timeout=x", `{}`).is(400, "bad_query")
-	async(addG, `{}`, idHeader, strings.Repeat("x", 201)).is(400, "bad_message_id")
-	async(addG, `{}`, "Content-Type", "text/plain").is(415, "unsupported_media_type")
-	async(addG, `{}`, prefer, "wait=-1").is(400, "bad_preference")
+	async(addG, `{"n":1}`, "If-Match", "x").is(400, "bad_condition")
+	async(addG+"?condition=((", `{"n":1}`).is(400, "bad_filter")
+	async(addG+"?timeout=x", `{"n":1}`).is(400, "bad_query")
+	async(addG, `{"n":1}`, idHeader, strings.Repeat("x", 201)).is(400, "bad_message_id")
+	async(addG, `{"n":1}`, "Content-Type", "text/plain").is(415, "unsupported_media_type")
+	async(addG, `{"n":1}`, prefer, "wait=-1").is(400, "bad_preference")
 	w.get(gaugeG).is(404, "no_such_entity")
+}
+
+// What the entity would refuse before its handler begins is refused at once, with
+// the answer that the request would have without the preference.
+func TestNothingRefusedIsAccepted(t *testing.T) {
+	w := newWorld(t)
+	w.put("/v1/pods/docs", `{"type":"document","schema":{"type":"object","properties":{"n":{"type":"number"}}},"create":{"by":["merge"],"names":"room-.*"}}`).is(201)
+	const docs = "/v1/pods/docs/entities/"
+	old := w.post(docs+"room-1/messages/merge", `{"n":1}`).is(200).etag()
+	tag := w.post(docs+"room-1/messages/merge", `{"n":2}`, idHeader, "1", "If-Match", old).is(200).etag()
+	for _, r := range []struct {
+		target, body string
+		headers      []string
+		status       int
+		code         string
+	}{
+		{docs + "hall/messages/merge", `{}`, nil, 404, "no_such_entity"},
+		{docs + "room-2/messages/set", `{"pointer":"/n","value":1}`, nil, 404, "no_such_entity"},
+		{docs + "room-2/messages/remove", `{"pointer":"/n"}`, nil, 404, "no_such_entity"},
+		{docs + "room-2/messages/merge", `{"n":"x"}`, nil, 422, "schema_violation"},
+		{docs + "room-1/messages/merge", `{"n":"x"}`, nil, 422, "schema_violation"},
+		{docs + "room-1/messages/remove", `{"pointer":"/m"}`, nil, 422, "rejected"},
+		{docs + "room-1/messages/merge", `{"n":3}`, []string{"If-Match", old}, 412, "stale_revision"},
+		{docs + "room-1/messages/merge", `{"n":3}`, []string{"If-None-Match", tag}, 412, "condition_failed"},
+		{docs + "room-1/messages/merge", `{"n":3}`, []string{"If-Match", tag, "If-None-Match", "*"}, 412, "condition_failed"},
+		{docs + "room-1/messages/merge?condition=state.n==9", `{"n":3}`, nil, 412, "condition_failed"},
+		{docs + "room-2/messages/merge", `{"n":3}`, []string{"If-Match", "*"}, 412, "condition_failed"},
+		{gaugeG + "/messages/take", `{"n":1}`, nil, 404, "no_such_entity"},
+		{gaugeG + "/messages/total", ``, nil, 404, "no_such_entity"},
+		{gaugeG + "/messages/add", `{"n":1}`, []string{"If-Match", `"1-1"`}, 412, "stale_revision"},
+	} {
+		want := w.post(r.target, r.body, r.headers...).is(r.status, r.code)
+		for _, p := range []string{"respond-async", "respond-async, wait=5"} {
+			got := w.post(r.target, r.body, append(r.headers[:len(r.headers):len(r.headers)], prefer, p)...).is(r.status, r.code)
+			require.Equal(t, want.body, got.body, r.target)
+			require.Empty(t, got.header.Get("Location"))
+		}
+	}
+	require.Zero(t, w.api.KeptFutures())
+	// A repeat has its first answer, whatever has become of the entity since.
+	repeat := w.future(w.post(docs+"room-1/messages/merge", `{"n":2}`, idHeader, "1", "If-Match", old, prefer, "respond-async"))
+	require.Equal(t, []string{"done", tag}, []string{repeat.Status, repeat.ETag})
+	// A batch accepts nothing either: it always waits.
+	batch := w.post("/v1/batch", `[{"pod":"docs","name":"hall","type":"merge","body":{}},{"pod":"docs","name":"room-1","type":"merge","body":{"n":"x"}}]`, prefer, "respond-async").is(200)
+	var r httpapi.BatchResult
+	batch.into(&r)
+	require.Equal(t, []httpapi.Code{httpapi.CodeNoSuchEntity, httpapi.CodeSchemaViolation}, []httpapi.Code{r.Items[0].Problem.Code, r.Items[1].Problem.Code})
 }
 
 func TestFuturesOfRepeats(t *testing.T) {
@@ -111,13 +154,13 @@ func TestPreferWait(t *testing.T) {
 	require.Equal(t, "wait=5", w.post(addG, `{"n":3}`, prefer, "wait=5").is(200).header.Get(applied))
 	w.post(stallG+"?timeout=30ms", ``, prefer, "wait=60").is(504, "outcome_unknown") // the smaller one holds
 	begun := time.Now()
-	w.post(addG+"?timeout=60s", `{}`, prefer, "wait=1").is(504, "outcome_unknown")
+	w.post(addG+"?timeout=60s", `{"n":1}`, prefer, "wait=1").is(504, "outcome_unknown")
 	require.Less(t, time.Since(begun), 10*time.Second)
-	w.post(addG, `{}`, prefer, "wait=0").is(400, "bad_preference")
+	w.post(addG, `{"n":1}`, prefer, "wait=0").is(400, "bad_preference")
 	w.get(gaugeG, prefer, "wait=x").is(400, "bad_preference")
 
 	// Together they wait so long before they give a future.
-	a := w.post(addG, `{}`, prefer, "respond-async, wait=1").is(202)
+	a := w.post(addG, `{"n":1}`, prefer, "respond-async, wait=1").is(202)
 	require.Equal(t, []string{"wait=1", "respond-async"}, a.header.Values(applied))
 	var pending futureState
 	w.get(a.header.Get("Location")).is(200).into(&pending)
@@ -126,7 +169,7 @@ func TestPreferWait(t *testing.T) {
 	w.get(a.header.Get("Location"), prefer, "wait=1").is(200).into(&pending)
 	require.Equal(t, "pending", pending.Status)
 
-	cancelled := w.post(addG, `{}`, prefer, "respond-async").is(202).header.Get("Location")
+	cancelled := w.post(addG, `{"n":1}`, prefer, "respond-async").is(202).header.Get("Location")
 	w.delete(cancelled).is(204)
 	w.get(cancelled).is(200).into(&pending)
 	require.Equal(t, "cancelled", pending.Status)
@@ -154,7 +197,7 @@ func TestOldFuturesGo(t *testing.T) {
 	pending := w.post(stallG, ``, prefer, "respond-async").is(202).header.Get("Location")
 	var ended []string
 	for range 4 {
-		ended = append(ended, w.future(w.post("/v1/pods/gauges/entities/h/messages/add", `{}`, prefer, "respond-async")).ID)
+		ended = append(ended, w.future(w.post("/v1/pods/gauges/entities/h/messages/add", `{"n":1}`, prefer, "respond-async")).ID)
 	}
 	require.Equal(t, 3, w.api.KeptFutures())
 	w.get("/v1/futures/"+ended[1]).is(404, "no_such_future")

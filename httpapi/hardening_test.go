@@ -2,9 +2,13 @@ package httpapi_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +17,7 @@ import (
 
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/httpapi"
+	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/persist/persisttest"
 	"github.com/twinsrv/twinsrv/pod"
 )
@@ -132,4 +137,306 @@ func TestAWatchOfANewStoreSaysWhereItBegins(t *testing.T) {
 	w.docs()
 	w.put(room+"/state", `{"n":1}`).is(201)
 	w.watch("/v1/watch?pods=docs,docs", "Last-Event-ID", "0").is("changed", "room", 1)
+}
+
+// The answers of a batch have room for so many bytes; of what has none the status
+// is told.
+func TestAnswersOfABatchAreBounded(t *testing.T) {
+	w := newWorld(t, func(c *httpapi.Config, _ *pod.Config) { c.MaxBody = 1000 })
+	type (
+		page struct{}
+		read struct{}
+		deny struct{}
+	)
+	text := strings.Repeat("x", 5000)
+	_, err := pod.Start(w.pods, entity.Type[page]{Name: "pages", Handlers: entity.Handlers[page]{
+		"read": entity.Reply(func(*entity.Context, *page, read) (string, error) { return text, nil }),
+		"deny": entity.Reply(func(*entity.Context, *page, deny) (string, error) { return "", entity.Rejectf("%s", text) }),
+	}})
+	require.NoError(t, err)
+	item := func(message string) string { return `{"pod":"pages","name":"p","type":"` + message + `"}` }
+	var r httpapi.BatchResult
+	a := w.post("/v1/batch", "["+strings.Join([]string{item("read"), item("deny"), item("read"), item("read"), item("deny")}, ",")+"]").is(200)
+	a.into(&r)
+	require.Less(t, len(a.body), 17_000)
+	for i, want := range []struct {
+		status, body, detail int
+		omitted              bool
+	}{{200, 5002, 0, false}, {422, 0, 5000, false}, {200, 5002, 0, false}, {200, 0, 0, true}, {422, 0, 0, true}} {
+		got, detail := r.Items[i], 0
+		if got.Problem != nil {
+			detail = len(got.Problem.Detail)
+		}
+		require.Equal(t, []any{want.status, want.body, want.detail, want.omitted}, []any{got.Status, len(got.Body), detail, got.Omitted}, i)
+	}
+	require.Equal(t, 2, r.Failed)
+}
+
+// narrow is an answer whose client takes 16 KiB in the time that it has for a
+// part, and no more.
+type narrow struct {
+	*httptest.ResponseRecorder
+	left int
+}
+
+func (n *narrow) SetWriteDeadline(time.Time) error { n.left = 16 << 10; return nil }
+
+func (n *narrow) SetReadDeadline(time.Time) error { return nil }
+
+func (n *narrow) Write(b []byte) (int, error) {
+	if len(b) > n.left {
+		return 0, os.ErrDeadlineExceeded
+	}
+	n.left -= len(b)
+	return n.ResponseRecorder.Write(b)
+}
+
+// A client that is slow and takes something is told that it is cut off, behind
+// whole events.
+func TestASlowReaderIsToldThatItIsCutOff(t *testing.T) {
+	w := newWorld(t)
+	w.docs()
+	w.put(room+"/state", fmt.Sprintf(`{"text":%q}`, strings.Repeat("x", 200_000))).is(201)
+	w.put(room+"/state", `{}`).is(200)
+	w.api.SetPatience(1) // everything is too slow
+	n := &narrow{ResponseRecorder: newRecorder()}
+	r := httptest.NewRequest(http.MethodGet, "http://localhost/v1/watch?after=0", nil)
+	w.api.ServeHTTP(n, r)
+	events := strings.Split(n.Body.String(), "\n\n")
+	require.Contains(t, events[len(events)-2], "event: cut\ndata: {\"reason\":\"slow\"")
+	changed := 0
+	for _, e := range events {
+		if _, data, found := strings.Cut(e, "event: changed\ndata: "); found {
+			require.True(t, json.Valid([]byte(data)))
+			changed++
+		}
+	}
+	require.Positive(t, changed)
+}
+
+// broken is an answer that panics when its body is written.
+type broken struct{ *httptest.ResponseRecorder }
+
+func (broken) Write([]byte) (int, error) { panic("on purpose") }
+
+// A panic behind the beginning of an answer cuts the connection, so that what has
+// come does not look whole.
+func TestAPanicBehindTheBeginningOfAnAnswer(t *testing.T) {
+	w := newWorld(t)
+	for _, target := range []string{"/v1/limits", "/v1/export", "/healthz"} {
+		r := httptest.NewRequest(http.MethodGet, "http://localhost"+target, nil)
+		require.PanicsWithValue(t, http.ErrAbortHandler, func() { w.api.ServeHTTP(broken{newRecorder()}, r) }, target)
+	}
+	w.get("/v1/limits").is(200)
+}
+
+// A pod that is named twice is watched once.
+func TestAPodThatIsWatchedTwice(t *testing.T) {
+	w := newWorld(t)
+	w.docs()
+	other, s := w.watch("/v1/pods/docs/watch"), w.watch("/v1/watch?pods=docs,gauges,docs")
+	for i := range 3 {
+		w.put(room+"/state", fmt.Sprintf(`{"n":%d}`, i))
+		other.is("changed", "room", i+1)
+		s.is("changed", "room", i+1)
+	}
+	s.cancel()
+	require.Eventually(t, func() bool { return w.api.Watching() == 1 }, eventually, tick)
+	w.put(room+"/state", `{}`).is(200)
+	other.is("changed", "room", 4)
+	require.Equal(t, 1, w.pods.Watchers())
+}
+
+// Over a store that fails every stream goes on, or ends and says so; none hangs.
+func TestStreamsOverAFailingStore(t *testing.T) {
+	w := newWorld(t, func(c *httpapi.Config, _ *pod.Config) { c.Heartbeat = 10 * time.Millisecond })
+	w.docs()
+	for i := range 3 {
+		w.put(fmt.Sprintf("/v1/pods/docs/entities/%d/state", i), `{"n":1}`).is(201)
+	}
+	streams := []*stream{w.watch("/v1/watch"), w.watch("/v1/pods/docs/watch?filter=state.n+%3E+1"), w.watch("/v1/pods/docs/entities/0/watch"), w.watch("/v1/deadletters")}
+	for _, s := range streams {
+		beat(s)
+	}
+	// A full disk refuses commits, and can be read.
+	remove := w.store.OnUnits(func(persist.Unit) bool { return true }, persisttest.FailBefore)
+	line := `{"pod":"docs","name":"0","state":{"n":2}}` + "\n"
+	got := w.bring(line + `{"pod":"new","definition":{"type":"document"}}` + "\n" + line)
+	for _, l := range got[:3] {
+		require.Equal(t, []any{503, httpapi.CodeStoreUnavailable}, []any{l.Status, l.Code})
+	}
+	require.Equal(t, httpapi.ImportedLine{End: true, Lines: 3, Failed: 3}, got[3])
+	require.Contains(t, w.get("/v1/export").is(200).body, `{"end":true,"entities":3}`)
+	failed := w.post("/v1/pods/docs/entities/0/messages/merge", `{"n":3}`, prefer, "respond-async")
+	if failed.status == 202 {
+		require.Equal(t, "failed", w.future(failed).Status)
+	} else {
+		failed.is(503, "store_unavailable")
+	}
+	remove()
+	require.Eventually(t, func() bool { return w.put("/v1/pods/docs/entities/0/state", `{"n":2}`).status == 200 }, eventually, tick)
+	for _, s := range streams[:3] {
+		s.is("changed", "0", 2)
+	}
+	// A store that is gone cannot be read either.
+	gone := w.watch("/v1/watch")
+	w.store.FailReopens(1_000_000)
+	w.store.Break()
+	w.get("/v1/watch?after=0").is(503, "store_unavailable")
+	w.get("/v1/export").is(503, "store_unavailable")
+	w.get("/v1/pods/docs/entities/none/history").is(503, "store_unavailable")
+	require.Equal(t, httpapi.CodeStoreUnavailable, w.bring(`{"pod":"docs","name":"9","state":{}}`)[0].Code)
+	for _, s := range streams {
+		beat(s)
+	}
+	gone.cancel()
+	require.Eventually(t, func() bool { return w.api.Watching() == len(streams) }, eventually, tick)
+	w.store.FailReopens(0)
+	require.Eventually(t, func() bool { return w.put("/v1/pods/docs/entities/0/state", `{"n":4}`).status == 200 }, eventually, tick)
+	for _, s := range streams[:3] {
+		require.Equal(t, map[string]any{"n": 4.0}, s.next().data["state"])
+	}
+	w.store.FailReopens(1_000_000)
+	w.store.Break()
+	w.api.EndStreams()
+	for _, s := range streams {
+		require.Equal(t, "stopping", s.next().data["reason"])
+	}
+	require.Eventually(t, func() bool { return w.api.Watching() == 0 }, eventually, tick)
+	w.store.FailReopens(0)
+}
+
+// Who may not read does not learn what there is.
+func TestTokensComeFirst(t *testing.T) {
+	w := newWorld(t)
+	w.docs()
+	w.api.SetTokens([]httpapi.Token{{Value: "look"}})
+	unreadable := httptest.NewRequest(http.MethodGet, "http://localhost/", nil)
+	unreadable.URL.Path, unreadable.URL.RawPath = "/v1/pods/%zz", "/v1/pods/%zz"
+	rec := newRecorder()
+	w.api.ServeHTTP(rec, unreadable)
+	require.Equal(t, 401, rec.Code)
+	for _, r := range []struct {
+		method, target, code string
+		status               int
+	}{
+		{"GET", "/v1/nothing", "not_found", 404}, {"GET", "/v1/pods/none", "no_such_pod", 404}, {"GET", room, "no_such_entity", 404}, {"GET", "/v1/pods/docs/entities/%00", "bad_name", 400},
+		{"PROPFIND", room, "method_not_allowed", 405}, {"GET", room + "/messages/merge", "method_not_allowed", 405}, {"GET", "/v1/pods?nonsense=1", "bad_query", 400},
+		{"PUT", "/v1/pods/none/entities/a/state", "read_only_token", 403}, {"DELETE", "/v1/pods/none", "read_only_token", 403}, {"GET", room + "/state/~", "bad_pointer", 400},
+	} {
+		w.do(r.method, r.target, "").is(401, "unauthorized")
+		w.do(r.method, r.target, "", "Authorization", "Bearer look").is(r.status, r.code)
+	}
+	w.get("/readyz").is(200)
+}
+
+// Requests that no handler sees are answered with problems as well.
+func TestRequestsThatCannotBeRead(t *testing.T) {
+	w := newWorld(t)
+	for request, detail := range map[string]string{
+		"GET /v1/pods/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n":               "percent-encoded",
+		"GET /v1/pods HTTP/1.1\r\n\r\n":                                      "missing required Host header",
+		"GET /v1/pods HTTP/1.1\r\nHost: localhost\r\nx y: 1\r\n\r\n":         "invalid header name",
+		"GET /v1/pods/docs/entities/a%2 HTTP/1.1\r\nHost: localhost\r\n\r\n": "percent-encoded",
+		"nonsense\r\n\r\n": "the request cannot be read",
+	} {
+		c, err := net.Dial("tcp", w.srv.Listener.Addr().String())
+		require.NoError(t, err)
+		_, err = io.WriteString(c, request)
+		require.NoError(t, err)
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		require.NoError(t, err, request)
+		var p httpapi.Problem
+		require.NoError(t, json.NewDecoder(resp.Body).Decode(&p))
+		require.NoError(t, c.Close())
+		require.Equal(t, []any{400, "application/problem+json", httpapi.CodeMalformed}, []any{resp.StatusCode, resp.Header.Get("Content-Type"), p.Code})
+		require.Contains(t, p.Detail, detail)
+	}
+	w.get("/v1/pods?limit=%zz").is(400, "bad_query")
+	w.get("/v1/pods/docs/entities/a/state/%FF").is(400, "bad_pointer")
+}
+
+// JSON is in UTF-8, and a body that says otherwise is not taken for it.
+func TestCharsets(t *testing.T) {
+	w := newWorld(t)
+	w.docs()
+	for _, charset := range []string{"iso-8859-1", "utf-16", "latin1"} {
+		require.Contains(t, w.put(room+"/state", `{}`, "Content-Type", "application/json; charset="+charset).is(415, "unsupported_media_type").body, charset)
+		w.post("/v1/import", `{}`, "Content-Type", lines+"; charset="+charset).is(415, "unsupported_media_type")
+	}
+	w.put(room+"/state", `{}`, "Content-Type", "application/json; charset=us-ascii").is(201)
+	w.put(room+"/state", `{}`, "Content-Type", `application/json; charset="UTF-8"`).is(200)
+}
+
+// What does not hold is named, also beside a list of revisions that does.
+func TestWhichConditionDoesNotHold(t *testing.T) {
+	w := newWorld(t)
+	w.docs()
+	tag := w.put(room+"/state", `{}`).is(201).etag()
+	w.put(room+"/state", `{"a":1}`, "If-Match", tag, "If-None-Match", "*").is(412, "condition_failed")
+	w.put(room+"/state", `{"a":1}`, "If-Match", tag, "If-None-Match", tag).is(412, "condition_failed")
+	w.put(room+"/state?condition=state.a==1", `{"a":1}`, "If-Match", tag).is(412, "condition_failed")
+	w.delete(room, "If-Match", tag, "If-None-Match", "*").is(412, "condition_failed")
+	w.put(room+"/state", `{"a":1}`, "If-Match", `"1-9"`, "If-None-Match", `"1-8"`).is(412, "stale_revision")
+	w.put("/v1/pods/docs/entities/none/state", `{"a":1}`, "If-Match", tag).is(412, "stale_revision")
+	w.get(room, "If-Match", `"1-9"`).is(412, "stale_revision")
+}
+
+// A query that groups has groups, even none.
+func TestNoGroups(t *testing.T) {
+	w := newWorld(t)
+	w.docs()
+	require.JSONEq(t, `{"items":[],"groups":[]}`, w.get("/v1/pods/docs/entities?group=state.a&filter=false").is(200).body)
+	require.NotContains(t, w.get("/v1/pods/docs/entities?filter=false").is(200).body, "groups")
+}
+
+// The server is not ready before its eager entities are in memory.
+func TestReadyBehindEagerEntities(t *testing.T) {
+	mem := persisttest.NewMemory()
+	eager := gauges(nil)
+	eager.Eager = true
+	first := newWorldOn(t, mem, true)
+	first.post(addG, `{"n":1}`).is(200)
+	first.close()
+	w := newWorldOn(t, mem, false)
+	remove := w.store.OnLoads(func(k persist.Key) bool { return k.Pod == "gauges" }, persist.ErrUnavailable)
+	_, err := pod.Start(w.pods, eager)
+	require.NoError(t, err)
+	require.Contains(t, w.get("/readyz").is(503, "not_ready").body, "gauges")
+	remove()
+	require.Eventually(t, func() bool { return w.get("/readyz").status == 200 }, eventually, tick)
+}
+
+// The cursor of one list is none of another.
+func TestCursorsBelongToTheirList(t *testing.T) {
+	w := newWorld(t)
+	w.docs()
+	w.put("/v1/pods/more", `{"type":"document"}`).is(201)
+	for _, name := range []string{"a", "b", "c"} {
+		for _, p := range []string{"docs", "more"} {
+			w.put("/v1/pods/"+p+"/entities/"+name+"/state", `{}`).is(201)
+			w.put("/v1/pods/"+p+"/entities/"+name+"/state", `{"n":1}`).is(200)
+		}
+	}
+	lists := []string{
+		"/v1/pods?limit=1", "/v1/pods/docs/entities?limit=1", "/v1/pods/more/entities?limit=1", "/v1/pods/docs/entities?sort=name&limit=1", "/v1/actors?limit=1",
+		"/v1/pods/docs/entities/a/history?limit=1", "/v1/pods/docs/entities/b/history?limit=1", "/v1/export?pods=docs",
+	}
+	var cursors []string
+	for _, l := range lists {
+		var page struct{ Next, Cursor string }
+		text, _, _ := strings.Cut(w.get(l).is(200).body, "\n")
+		require.NoError(t, json.Unmarshal([]byte(text), &page))
+		require.NotEmpty(t, page.Next+page.Cursor, l)
+		cursors = append(cursors, page.Next+page.Cursor)
+	}
+	for i, l := range lists {
+		for j, cursor := range cursors {
+			if i == j {
+				w.get(l + "&cursor=" + cursor).is(200)
+			} else {
+				w.get(l+"&cursor="+cursor).is(400, "bad_query")
+			}
+		}
+	}
 }

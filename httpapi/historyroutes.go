@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,7 +76,7 @@ func getHistory(c *call) error {
 	}
 	list := HistoryList{Items: []HistoryLine{}}
 	if page.Next != (entity.ETag{}) {
-		list.Next = cursor(page.Next.String())
+		list.Next = c.cursor(page.Next.String())
 	}
 	for _, r := range page.Revisions {
 		l := HistoryLine{
@@ -112,12 +111,12 @@ func (c *call) historyOptions() (o pod.HistoryOptions, err error) {
 	if err != nil || q.Get("cursor") == "" {
 		return o, err
 	}
-	after, err := base64.RawURLEncoding.DecodeString(q.Get("cursor"))
-	if err == nil {
-		o.After, err = entity.ParseETag(string(after))
-	}
+	after, err := c.behind(q.Get("cursor"))
 	if err != nil {
-		return o, refuse(CodeBadQuery, "cursor is not one that a list gave as next")
+		return o, err
+	}
+	if o.After, err = entity.ParseETag(after); err != nil {
+		return o, refuse(CodeBadQuery, "cursor is not one that this list gave as next")
 	}
 	return o, nil
 }
@@ -243,6 +242,9 @@ type HistoryDescription struct {
 	// Position the newest one of the store.
 	Dropped  uint64 `json:"dropped"`
 	Position uint64 `json:"position"`
+	// Volatile says that it is of a volatile pod, whose changes have no positions:
+	// those above are 0.
+	Volatile bool `json:"volatile,omitempty"`
 }
 
 // withHistory adds to a description what the history keeps. A store that is down
@@ -254,7 +256,7 @@ func (c *call) withHistory(d PodDescription, p *pod.Pod) PodDescription {
 	if err != nil {
 		return d
 	}
-	d.History = &HistoryDescription{Changes: r.Changes, Dropped: r.Through, Position: r.Position}
+	d.History = &HistoryDescription{Changes: r.Changes, Dropped: r.Through, Position: r.Position, Volatile: r.Volatile}
 	if r.Age > 0 {
 		d.History.Age = r.Age.String()
 	}

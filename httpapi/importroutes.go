@@ -5,8 +5,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor/patterns"
@@ -18,22 +22,36 @@ import (
 // many there were.
 type ImportedLine struct {
 	// Line counts the lines of the body from 1, empty ones included.
-	Line   int    `json:"line,omitempty"`
-	Pod    string `json:"pod,omitempty"`
-	Name   string `json:"name,omitempty"`
-	Status int    `json:"status,omitempty" doc:"what the answer would have been to a PUT of the state, or of the pod"`
-	ETag   string `json:"etag,omitempty"`
-	Code   Code   `json:"code,omitempty"`
-	Detail string `json:"detail,omitempty"`
+	Line int `json:"line,omitempty"`
+	// Through is the last line that this is of, if the client did not read the
+	// results while it sent the lines: what ends alike is told together then, with
+	// the detail of the first.
+	Through int    `json:"through,omitempty"`
+	Pod     string `json:"pod,omitempty"`
+	Name    string `json:"name,omitempty"`
+	Status  int    `json:"status,omitempty" doc:"what the answer would have been to a PUT of the state, or of the pod"`
+	ETag    string `json:"etag,omitempty"`
+	Code    Code   `json:"code,omitempty"`
+	Detail  string `json:"detail,omitempty"`
 
 	End    bool `json:"end,omitempty"`
 	Lines  int  `json:"lines,omitempty"`
 	Failed int  `json:"failed,omitempty"`
+	Untold int  `json:"untold,omitempty" doc:"lines of no result above: there were too many that the client did not read"`
+}
+
+func (l *ImportedLine) failed() bool { return l.Status >= http.StatusBadRequest }
+
+// alike reports whether a later line has ended as this one.
+func (l *ImportedLine) alike(o ImportedLine) bool {
+	return l.Status == o.Status && l.Code == o.Code && l.Pod == o.Pod
 }
 
 const (
-	// importWindow is how many lines may be on their way to their entities.
+	// importWindow is how many lines may be on their way to their entities, and
+	// importBytes how many bytes they may have.
 	importWindow = 128
+	importBytes  = 16 << 20
 	// importPatience is how long the client may take to send the next part of
 	// the body.
 	importPatience = time.Minute
@@ -43,30 +61,38 @@ const (
 type imported struct {
 	result ImportedLine
 	answer *patterns.Future // nil: the result is there
+	size   int              // of the line
 }
 
 // postImport writes the state of a document for each line, and declares pods
 // that are missing. Results are sent in the order of the lines while the body is
-// still being read; memory holds a window of lines, whatever the body's size.
+// still being read, and the body is read on whether or not the client takes them;
+// memory holds a window of lines and of results, whatever the body's size.
 func postImport(c *call) error {
 	if err := c.bodyOf(linesType); err != nil {
 		return err
 	}
-	w := &lineWriter{call: c, control: http.NewResponseController(c.w)}
+	w := &lineWriter{call: c, control: http.NewResponseController(c.w), calm: true}
 	_ = w.control.EnableFullDuplex() // HTTP/2 needs no leave
 	w.begin()
 	ctx, cancel := c.streaming()
 	defer cancel()
-	lines := make(chan imported, importWindow)
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
+	lines, window, results := make(chan imported, importWindow), newLineWindow(importBytes), newImportResults()
+	var told sync.WaitGroup
+	told.Go(func() {
+		settleImported(ctx, lines, window, results)
+	})
+	told.Go(func() {
 		defer cancel()
-		c.tellImported(ctx, w, lines)
-	}()
-	err := c.readLines(ctx, w, lines)
+		c.tellImported(ctx, w, results)
+	})
+	err := c.readLines(ctx, w, window, lines)
+	if err != nil {
+		results.breakOff()
+	}
 	close(lines)
-	<-told
+	w.hurry(c.api.patience)
+	told.Wait()
 	if err != nil || w.failed != nil {
 		panic(http.ErrAbortHandler) // so that the client sees no end
 	}
@@ -75,8 +101,11 @@ func postImport(c *call) error {
 
 // readLines hands on what becomes of each line. An error says that the body did
 // not come to its end.
-func (c *call) readLines(ctx context.Context, w *lineWriter, to chan<- imported) error {
-	defer context.AfterFunc(ctx, func() { _ = w.control.SetReadDeadline(time.Now()) })()
+func (c *call) readLines(ctx context.Context, w *lineWriter, window *lineWindow, to chan<- imported) error {
+	defer context.AfterFunc(ctx, func() {
+		_ = w.control.SetReadDeadline(time.Now())
+		w.hurry(0)
+	})()
 	in := lineReader{in: bufio.NewReaderSize(c.r.Body, 64<<10), most: int(c.api.cfg.MaxLine)}
 	for n := 1; ; n++ {
 		_ = w.control.SetReadDeadline(time.Now().Add(importPatience))
@@ -96,10 +125,14 @@ func (c *call) readLines(ctx context.Context, w *lineWriter, to chan<- imported)
 		var i imported
 		if err != nil {
 			i.fail(refuse(CodeBodyTooLarge, err.Error()))
+		} else if err := window.enter(ctx, len(line)); err != nil {
+			return err
 		} else {
 			i = c.importLine(ctx, line)
+			i.size = len(line)
 		}
 		if i.result.Line = n; i.result.End {
+			window.leave(i.size)
 			continue
 		}
 		select {
@@ -110,27 +143,35 @@ func (c *call) readLines(ctx context.Context, w *lineWriter, to chan<- imported)
 	}
 }
 
-// tellImported sends the results, and cancels all if the client does not take
-// them.
-func (c *call) tellImported(ctx context.Context, w *lineWriter, lines <-chan imported) {
-	end := ImportedLine{End: true}
+// settleImported waits for the results of the lines, in their order.
+func settleImported(ctx context.Context, lines <-chan imported, window *lineWindow, to *importResults) {
+	defer to.close()
 	for i := range lines {
 		if i.answer != nil {
 			v, err := i.answer.Wait(context.WithoutCancel(ctx)) // it ends, by its timeout at the latest
 			i.settle(v, err)
 		}
-		end.Lines++
-		if i.result.Status >= http.StatusBadRequest {
-			end.Failed++
-		}
-		w.write(i.result)
-		if (len(lines) == 0 || w.full()) && w.flush() != nil {
+		window.leave(i.size)
+		to.add(i.result)
+	}
+}
+
+// tellImported sends the results, and their end if all could be had.
+func (c *call) tellImported(ctx context.Context, w *lineWriter, results *importResults) {
+	for {
+		lines, ended, err := results.take(ctx)
+		if err != nil || ended && ctx.Err() != nil {
 			return
 		}
-	}
-	if ctx.Err() == nil {
-		w.write(end)
-		_ = w.flush()
+		for _, l := range lines {
+			w.write(l)
+			if w.full() && w.flush() != nil {
+				return
+			}
+		}
+		if w.flush() != nil || ended {
+			return
+		}
 	}
 }
 
@@ -180,10 +221,14 @@ func (c *call) importEntity(ctx context.Context, l Line, i *imported) error {
 }
 
 // declare makes the pod of a line unless it is there. Lines behind it are for it,
-// so it waits.
+// so it waits. A pod that is there keeps the definition that it has.
 func (i *imported) declare(ctx context.Context, c *call, l Line) {
-	if _, err := c.podNamed(l.Pod); err == nil {
-		i.result.Status = http.StatusOK
+	if p, err := c.podNamed(l.Pod); err == nil {
+		if i.result.Status = http.StatusOK; l.Definition != nil {
+			if err := keeps(p, *l.Definition); err != nil {
+				i.fail(err)
+			}
+		}
 		return
 	} else if !errors.Is(err, pod.ErrNoPod) {
 		i.fail(err)
@@ -196,6 +241,46 @@ func (i *imported) declare(ctx context.Context, c *call, l Line) {
 		return
 	}
 	i.result.Status = http.StatusCreated
+}
+
+// keeps says in what a pod differs from a definition, or nil.
+func keeps(p *pod.Pod, def pod.Definition) error {
+	is := p.Definition()
+	if def.Type == entity.KindDocument && is.Type == entity.KindDocument {
+		spec, err := entity.Document{Name: p.Name(), Create: entity.Creation{By: def.Create.By, Names: def.Create.Names}, Schema: def.Schema, Index: def.Index}.Spec()
+		if err != nil {
+			return err
+		}
+		create := spec.Creation()
+		def.Create, def.Schema, def.Index = pod.CreateDefinition{By: create.By, Names: create.Names}, spec.Schema(), spec.Index()
+		if def.Durability == "" {
+			def.Durability = "sync"
+		}
+		if interval, async := strings.CutPrefix(def.Durability, "async:"); async {
+			if d, err := time.ParseDuration(interval); err == nil {
+				def.Durability = "async:" + d.String()
+			}
+		}
+	}
+	var differs []string
+	for _, part := range []struct {
+		name string
+		same bool
+	}{
+		{"type", is.Type == def.Type},
+		{"durability", is.Durability == def.Durability},
+		{"create", slices.Equal(is.Create.By, def.Create.By) && is.Create.Names == def.Create.Names},
+		{"schema", bytes.Equal(is.Schema, def.Schema)},
+		{"index", slices.Equal(is.Index, def.Index)},
+	} {
+		if !part.same {
+			differs = append(differs, part.name)
+		}
+	}
+	if differs == nil {
+		return nil
+	}
+	return refuse(CodePodExists, fmt.Sprintf("pod %s is there with another definition, which it keeps: %s differs; a PUT of the pod would change it", p.Name(), strings.Join(differs, " and ")))
 }
 
 func (i *imported) settle(v any, err error) {

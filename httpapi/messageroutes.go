@@ -54,7 +54,7 @@ func (c *call) letter() (l letter, err error) {
 	if spec == nil {
 		return l, readOnly(l.pod)
 	}
-	if l.message, err = spec.Parse(c.message, body); err != nil {
+	if l.message, err = c.api.parse(spec, c.message, body); err != nil {
 		return l, err
 	}
 	l.message.If = cond

@@ -17,7 +17,7 @@ type documenter struct {
 
 func (d documenter) operation(op *operation) *huma.Operation {
 	o := &huma.Operation{
-		Method: op.method, Path: op.path, OperationID: op.id, Summary: op.summary, Description: op.description,
+		Method: op.method, Path: op.path, OperationID: op.id, Summary: op.summary, Description: op.description, Tags: []string{op.tag},
 		Parameters: d.parameters(op), Responses: make(map[string]*huma.Response),
 	}
 	if op.open {

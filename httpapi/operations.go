@@ -9,6 +9,7 @@ import (
 // of it.
 type operation struct {
 	method, path string
+	tag          string // of the group that it belongs to
 	id, summary  string
 	description  string
 	query        []string // names of parameters, which documenter knows; any other is refused
@@ -65,11 +66,36 @@ const apiDescription = "Pods of entities (digital twins) that keep what they ack
 
 // operations lists every route. OPTIONS and, beside each GET, HEAD are served
 // as well.
-func operations() []operation {
-	return slices.Concat(
-		serviceOperations(), quarantineOperations(), podOperations(), entityOperations(), stateOperations(), valueOperations(), messageOperations(),
-		futureOperations(), queryOperations(), historyOperations(), watchOperations(), bulkOperations(),
-	)
+func operations() (all []operation) {
+	for _, g := range operationGroups() {
+		for _, op := range slices.Concat(g.operations...) {
+			op.tag = g.tag
+			if op.description == "" {
+				op.description = op.summary + "."
+			}
+			all = append(all, op)
+		}
+	}
+	return all
+}
+
+// operationGroup is a part of the API, as the OpenAPI document has it.
+type operationGroup struct {
+	tag, description string
+	operations       [][]operation
+}
+
+func operationGroups() []operationGroup {
+	return []operationGroup{
+		{"pods", "Pods: what they are.", [][]operation{podOperations()}},
+		{"entities", "Entities: their state, and writing it.", [][]operation{entityOperations(), stateOperations(), valueOperations()}},
+		{"messages", "Messages to entities, and their answers.", [][]operation{messageOperations(), futureOperations()}},
+		{"queries", "Finding entities.", [][]operation{queryOperations()}},
+		{"watches", "Streams of changes.", [][]operation{watchOperations()}},
+		{"history", "What has been.", [][]operation{historyOperations()}},
+		{"bulk", "Many entities at a time.", [][]operation{bulkOperations()}},
+		{"service", "Running the server.", [][]operation{serviceOperations(), quarantineOperations()}},
+	}
 }
 
 // writeCodes are those of requests that an entity handles.

@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"net/http"
+	"reflect"
 
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/pod"
@@ -16,6 +18,9 @@ type PodDescription struct {
 	ReadOnly bool `json:"readOnly,omitempty"`
 	// Messages are those that the pod's entities handle, by name.
 	Messages []MessageDescription `json:"messages"`
+	// StateSchema is the JSON Schema of the states of a typed pod. Lists leave it
+	// out.
+	StateSchema json.RawMessage `json:"stateSchema,omitempty"`
 	// History is what is kept of the changes of the pod's entities. Lists leave
 	// it out.
 	History *HistoryDescription `json:"history,omitempty"`
@@ -28,6 +33,10 @@ type MessageDescription struct {
 	Kind entity.HandlerKind `json:"kind"`
 	// Creates says that the message creates an entity that does not exist.
 	Creates bool `json:"creates"`
+	// BodySchema and ReplySchema are the JSON Schemas of what a message of a typed
+	// pod brings and is answered with. Lists leave them out.
+	BodySchema  json.RawMessage `json:"bodySchema,omitempty"`
+	ReplySchema json.RawMessage `json:"replySchema,omitempty"`
 }
 
 // PodList is a page of pods by name.
@@ -36,8 +45,7 @@ type PodList struct {
 	Next  string           `json:"next,omitempty"`
 }
 
-func describe(p *pod.Pod) PodDescription {
-	spec := p.Spec()
+func describe(p *pod.Pod, spec *entity.Spec) PodDescription {
 	d := PodDescription{Name: p.Name(), Definition: p.Definition(), ReadOnly: spec == nil, Messages: []MessageDescription{}}
 	if spec != nil {
 		for _, h := range spec.Handlers() {
@@ -45,6 +53,23 @@ func describe(p *pod.Pod) PodDescription {
 		}
 	}
 	return d
+}
+
+// describeWhole is describe with what lists leave out.
+func (c *call) describeWhole(p *pod.Pod) PodDescription {
+	spec := p.Spec()
+	d := describe(p, spec)
+	if spec != nil && spec.Kind == entity.KindTyped {
+		d.StateSchema = aloneSchema(spec.State, false)
+		for i, h := range spec.Handlers() {
+			reply := h.Reply
+			if h.Kind == entity.KindOn {
+				reply = reflect.TypeFor[entity.Ack]()
+			}
+			d.Messages[i].BodySchema, d.Messages[i].ReplySchema = aloneSchema(h.Message, true), aloneSchema(reply, false)
+		}
+	}
+	return c.withHistory(d, p)
 }
 
 func listPods(c *call) error {
@@ -57,10 +82,10 @@ func listPods(c *call) error {
 		switch {
 		case p.Name() <= o.After:
 		case len(list.Items) == o.Limit:
-			list.Next = cursor(list.Items[o.Limit-1].Name)
+			list.Next = c.cursor(list.Items[o.Limit-1].Name)
 			return c.json(http.StatusOK, list)
 		default:
-			list.Items = append(list.Items, describe(p))
+			list.Items = append(list.Items, describe(p, p.Spec()))
 		}
 	}
 	return c.json(http.StatusOK, list)
@@ -71,7 +96,7 @@ func getPod(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, c.withHistory(describe(p), p))
+	return c.json(http.StatusOK, c.describeWhole(p))
 }
 
 func putPod(c *call) error {
@@ -101,7 +126,7 @@ func putPod(c *call) error {
 		status = http.StatusCreated
 		c.w.Header().Set("Location", podPath(c.pod))
 	}
-	return c.json(status, c.withHistory(describe(p), p))
+	return c.json(status, c.describeWhole(p))
 }
 
 func deletePod(c *call) error {

@@ -19,7 +19,8 @@ type Problem struct {
 	// Line and Column say where in a filter or condition the fault is, from 1.
 	Line   int `json:"line,omitempty"`
 	Column int `json:"column,omitempty"`
-	// Violations are the places where a state breaks its pod's JSON Schema.
+	// Violations are the places where a state or a message does not fit its JSON
+	// Schema.
 	Violations []entity.Violation `json:"violations,omitempty"`
 }
 

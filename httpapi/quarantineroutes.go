@@ -59,7 +59,7 @@ func listQuarantine(c *call) error {
 		case !behind(q, o.After):
 		case len(list.Items) == o.Limit:
 			last := list.Items[o.Limit-1]
-			list.Next = cursor(last.Pod + "/" + last.Name)
+			list.Next = c.cursor(last.Pod + "/" + last.Name)
 			return c.json(http.StatusOK, list)
 		default:
 			list.Items = append(list.Items, QuarantinedLine{Pod: q.Pod, Name: q.Name, Quarantined: q.Reason.Error()})

@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"net/url"
 	"slices"
 	"strconv"
@@ -129,16 +132,37 @@ func (c *call) page() (persist.ListOptions, error) {
 			return o, refuse(CodeBadQuery, "limit is a number from 1 to 1000")
 		}
 	}
-	if cursor := q.Get("cursor"); cursor != "" {
-		name, err := base64.RawURLEncoding.DecodeString(cursor)
-		if err != nil {
-			return o, refuse(CodeBadQuery, "cursor is not one that a list gave as next")
-		}
-		o.After = string(name)
+	if o.After, err = c.behind(q.Get("cursor")); err != nil {
+		return o, err
 	}
 	o.Prefix = q.Get("prefix")
 	return o, nil
 }
 
-// cursor is the opaque form of the name that a page ended with.
-func cursor(name string) string { return base64.RawURLEncoding.EncodeToString([]byte(name)) }
+// cursor is the opaque form of the name that a page of this list ended with.
+func (c *call) cursor(name string) string {
+	return base64.RawURLEncoding.EncodeToString(append(c.list(), name...))
+}
+
+// behind is the name behind which a cursor goes on, which must be one of this
+// list.
+func (c *call) behind(cursor string) (name string, err error) {
+	if cursor == "" {
+		return "", nil
+	}
+	data, err := base64.RawURLEncoding.DecodeString(cursor)
+	after, of := bytes.CutPrefix(data, c.list())
+	if err != nil || !of {
+		return "", refuse(CodeBadQuery, "cursor is not one that this list gave as next")
+	}
+	return string(after), nil
+}
+
+// list tells the list of the request from others, in a few bytes.
+func (c *call) list() []byte {
+	h := fnv.New32a()
+	for _, part := range []string{c.op.id, c.pod, c.entity} {
+		_, _ = io.WriteString(h, part+"\x00") // never fails
+	}
+	return h.Sum(nil)
+}

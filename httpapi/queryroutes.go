@@ -44,8 +44,9 @@ type QueryResult struct {
 	Next  string            `json:"next,omitempty"`
 	// Count is the number of all matches, if it was asked for.
 	Count *int `json:"count,omitempty"`
-	// Groups stand in place of items when the query groups.
-	Groups []GroupLine `json:"groups,omitempty"`
+	// Groups stand in place of items when the query groups, and are empty when
+	// nothing matches.
+	Groups []GroupLine `json:"groups,omitzero"`
 	// Quarantined are entities that cannot be read, at most 100 of them; they may
 	// match or not. Unreadable is how many there are.
 	Quarantined []QuarantinedLine `json:"quarantined,omitempty"`

@@ -66,7 +66,7 @@ func TestReady(t *testing.T) {
 	missing = nil
 	w.store.FailReopens(1_000_000)
 	remove := w.store.OnUnits(func(persist.Unit) bool { return true }, persisttest.UnknownLost)
-	w.post(addG, `{}`).is(504)
+	w.post(addG, `{"n":1}`).is(504)
 	remove()
 	w.get("/readyz").is(503, "store_unavailable")
 	require.Contains(t, w.get("/metrics").body, "twinsrv_store_up 0")
@@ -114,9 +114,9 @@ func TestLimits(t *testing.T) {
 
 func TestActors(t *testing.T) {
 	w := newWorld(t)
-	w.post("/v1/pods/gauges/entities/a%2Fb/messages/add", `{}`).is(200)
+	w.post("/v1/pods/gauges/entities/a%2Fb/messages/add", `{"n":1}`).is(200)
 	w.post("/v1/pods/gauges/entities/b/messages/stall?timeout=20ms", `{}`).is(504)
-	w.post("/v1/pods/gauges/entities/b/messages/add?timeout=20ms", `{}`).is(504)
+	w.post("/v1/pods/gauges/entities/b/messages/add?timeout=20ms", `{"n":1}`).is(504)
 	all := func(query string) (items []httpapi.ActorLine) {
 		for next := ""; ; {
 			var list httpapi.ActorList

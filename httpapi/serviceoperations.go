@@ -35,8 +35,8 @@ func serviceOperations() []operation {
 		},
 		{
 			method: http.MethodGet, path: "/v1/deadletters", id: "list-deadletters", summary: "Messages that reached nobody", handle: getDeadLetters,
-			description: "The last ones, oldest first; or, for who accepts text/event-stream alone, all that come from now on, as events of the type deadletter whose id is their number. " +
-				"Last-Event-ID goes on behind that one; what is not kept any more is an event of the type gap.",
+			description: "The last ones, oldest first; or, for who accepts text/event-stream alone, all that come from now on, as events of the type deadletter. " +
+				"Last-Event-ID goes on behind that one; what is not kept any more is an event of the type gap, with the reason dropped, or restarted when the server was. An event of the type cut says why the server ends the stream.",
 			query: []string{"limit"}, headers: []string{lastEventHeader}, streams: true,
 			answers: []answerDoc{{status: http.StatusOK, description: "The last ones, or the stream.", shape: reflect.TypeFor[DeadLetterList](), media: []string{eventsType}}},
 			codes:   []Code{CodeTooManyWatchers},

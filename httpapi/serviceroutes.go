@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -33,7 +34,7 @@ type Limits struct {
 	MaxBody        int64   `json:"maxBody" doc:"bytes of a body"`
 	MaxLine        int64   `json:"maxLine" doc:"bytes of a line of an import"`
 	MaxBatch       int     `json:"maxBatch" doc:"messages of a batch"`
-	MaxBatchBody   int64   `json:"maxBatchBody" doc:"bytes of a batch"`
+	MaxBatchBody   int64   `json:"maxBatchBody" doc:"bytes of a batch, and of its answers"`
 	DefaultTimeout float64 `json:"defaultTimeout" doc:"seconds"`
 	MaxTimeout     float64 `json:"maxTimeout" doc:"seconds"`
 	DefaultLimit   int     `json:"defaultLimit" doc:"items of a page"`
@@ -73,6 +74,9 @@ func getReadiness(c *call) error {
 		if err := ready(); err != nil {
 			return refuse(CodeNotReady, err.Error())
 		}
+	}
+	if names := pods.Recovering(); len(names) > 0 {
+		return refuse(CodeNotReady, "entities are still being brought into memory: those of "+strings.Join(names, ", "))
 	}
 	r := Readiness{Status: "ready"}
 	for _, p := range pods.All() {

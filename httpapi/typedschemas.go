@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"time"
@@ -21,15 +22,17 @@ type typeSchemas struct {
 	names    map[reflect.Type]string
 	taken    map[string]bool
 	seen     map[reflect.Type]bool
-	optional bool // no member has to be there: what is left out is zero
+	incoming bool // of what clients send: required is what a message must have
 }
 
-func newTypeSchemas(prefix string, optional bool) *typeSchemas {
+// newTypeSchemas returns the schemas of one pod, which stand at a place, such as
+// schemaPrefix.
+func newTypeSchemas(at, prefix string, incoming bool) *typeSchemas {
 	s := &typeSchemas{
-		prefix: prefix, optional: optional,
+		prefix: prefix, incoming: incoming,
 		names: make(map[reflect.Type]string), taken: make(map[string]bool), seen: make(map[reflect.Type]bool),
 	}
-	s.registry = huma.NewMapRegistry(schemaPrefix, s.name)
+	s.registry = huma.NewMapRegistry(at, s.name)
 	return s
 }
 
@@ -63,7 +66,7 @@ func (s *typeSchemas) schema(t reflect.Type) (out *huma.Schema) {
 	}
 	defer func() {
 		if p := recover(); p != nil { // of huma, which knows fewer types than the codecs
-			out = &huma.Schema{Description: fmt.Sprintf("The Go type %s.", t)}
+			out = &huma.Schema{Description: "Any JSON that the program understands."}
 		}
 	}()
 	s.prepare(t)
@@ -92,7 +95,7 @@ func (s *typeSchemas) prepare(t reflect.Type) {
 		s.prepare(t.Elem())
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if f := t.Field(i); f.IsExported() {
+			if f := t.Field(i); f.IsExported() || f.Anonymous {
 				s.prepare(f.Type)
 			}
 		}
@@ -115,51 +118,103 @@ func writesItself(t reflect.Type) bool {
 // components returns the schemas that were made, by their names, as what the
 // server writes and takes fits them: nil maps, slices and pointers are null.
 func (s *typeSchemas) components() map[string]*huma.Schema {
-	all := s.registry.Map()
-	for t, name := range s.names {
-		if own := all[name]; own != nil && t.Kind() == reflect.Struct {
-			s.nulls(t, own)
+	done := make(map[reflect.Type]bool)
+	for len(done) < len(s.names) {
+		for t, name := range maps.Clone(s.names) {
+			if own := s.registry.Map()[name]; own != nil && t.Kind() == reflect.Struct && !done[t] {
+				s.complete(t, own)
+				s.nulls(t, own)
+			}
+			done[t] = true
 		}
 	}
-	for _, own := range all {
-		if s.optional {
-			own.Required = nil
+	return s.registry.Map()
+}
+
+// complete adds to the schema of a struct the members that it has from embedded
+// structs of unexported types, which huma passes over. A message must have those
+// that its jsonShape asks for.
+func (s *typeSchemas) complete(t reflect.Type, own *huma.Schema) {
+	var required []string
+	for _, f := range fieldsOf(t) {
+		if own.Properties[f.name] == nil {
+			if own.Properties == nil {
+				own.Properties = make(map[string]*huma.Schema)
+			}
+			own.Properties[f.name] = s.schema(f.field.Type)
+		}
+		if _, options, _ := strings.Cut(f.field.Tag.Get("json"), ","); f.required || !s.incoming && !strings.Contains(options, "omit") {
+			required = append(required, f.name)
 		}
 	}
-	return all
+	own.Required = required
+}
+
+// definitionsPrefix is where a schema that stands alone has those that it refers
+// to.
+const definitionsPrefix = "#/$defs/"
+
+// aloneSchema returns the schema of a type with all that it refers to; nil if it
+// cannot be written.
+func aloneSchema(t reflect.Type, incoming bool) json.RawMessage {
+	s := newTypeSchemas(definitionsPrefix, "", incoming)
+	data, err := json.Marshal(s.schema(t))
+	if err != nil {
+		return nil
+	}
+	var whole map[string]any
+	if json.Unmarshal(data, &whole) != nil {
+		return nil
+	}
+	if parts := s.components(); len(parts) > 0 {
+		whole["$defs"] = parts
+	}
+	if data, err = encode(whole); err != nil {
+		return nil
+	}
+	return data
 }
 
 // nulls lets the members of a struct be null where their Go values can be nil.
 func (s *typeSchemas) nulls(t reflect.Type, own *huma.Schema) {
-	for name, member := range own.Properties {
-		own.Properties[name] = nullable(member)
-	}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" {
-			name = f.Name
-		}
-		member := own.Properties[name]
-		if member == nil || member.Ref == "" || f.Type.Kind() != reflect.Pointer || strings.Contains(options, "omitempty") {
+	for _, f := range fieldsOf(t) {
+		member := own.Properties[f.name]
+		if member == nil {
 			continue
 		}
-		own.Properties[name] = &huma.Schema{AnyOf: []*huma.Schema{member, {Type: "null"}}}
+		_, options, _ := strings.Cut(f.field.Tag.Get("json"), ",")
+		if own.Properties[f.name] = nullable(member, f.field.Type); !s.incoming && strings.Contains(options, "omitempty") && member.Ref != "" {
+			own.Properties[f.name] = member // a pointer that is nil is left out
+		}
 	}
 }
 
-// nullable lets maps and bytes be null, at any depth.
-func nullable(s *huma.Schema) *huma.Schema {
-	if s == nil || s.Ref != "" {
+// nullable lets a schema of a type, and those of its elements, be null where nil
+// is.
+func nullable(s *huma.Schema, t reflect.Type) *huma.Schema {
+	switch {
+	case s == nil:
+		return s
+	case s.Ref != "" && t.Kind() == reflect.Pointer:
+		return &huma.Schema{AnyOf: []*huma.Schema{s, {Type: "null"}}}
+	case s.Ref != "":
 		return s
 	}
-	if values, is := s.AdditionalProperties.(*huma.Schema); is && s.Type == huma.TypeObject {
-		s.Nullable = true
-		s.AdditionalProperties = nullable(values)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
-	if s.Type == huma.TypeString && s.ContentEncoding != "" {
-		s.Nullable = true
+	if t.Kind() != reflect.Slice && t.Kind() != reflect.Array && t.Kind() != reflect.Map {
+		return s
 	}
-	s.Items = nullable(s.Items)
+	switch values, is := s.AdditionalProperties.(*huma.Schema); {
+	case is && s.Type == huma.TypeObject:
+		s.Nullable = true
+		s.AdditionalProperties = nullable(values, t.Elem())
+	case s.Type == huma.TypeString && s.ContentEncoding != "":
+		s.Nullable = true
+	case s.Type == huma.TypeArray:
+		s.Nullable = s.Nullable && t.Kind() == reflect.Slice
+		s.Items = nullable(s.Items, t.Elem())
+	}
 	return s
 }

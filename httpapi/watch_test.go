@@ -215,8 +215,13 @@ func TestWatchesEnd(t *testing.T) {
 	cut := a.next()
 	require.Equal(t, "cut", cut.kind)
 	require.Equal(t, "stopping", cut.data["reason"])
-	_, err := b.in.ReadByte()
-	require.Error(t, err)
+	for _, s := range []*stream{a, b} {
+		if s == b {
+			require.Equal(t, "stopping", s.next().data["reason"])
+		}
+		_, err := s.in.ReadByte()
+		require.Error(t, err)
+	}
 	w.get("/readyz").is(503, "stopping")
 	require.Eventually(t, func() bool { return w.api.Watching() == 0 }, eventually, tick)
 }
@@ -247,20 +252,32 @@ func TestDeadLetters(t *testing.T) {
 	}
 	e := s.next()
 	require.Equal(t, "deadletter", e.kind)
-	require.Equal(t, fmt.Sprint(before+1), e.id)
+	run, number, _ := strings.Cut(e.id, "-")
+	require.Equal(t, fmt.Sprint(before+1), number)
+	at := func(n uint64) string { return fmt.Sprint(run, "-", n) }
 	require.Equal(t, []any{"/user/x0", "int", "outcome unknown"}, []any{e.data["to"], e.data["message"], e.data["reason"]})
 	w.get("/v1/deadletters?limit=2").is(200).into(&list)
 	require.Equal(t, before+3, list.Count)
 	require.Len(t, list.Items, 2)
 	require.Equal(t, "/user/x2", list.Items[1].To)
 	w.get("/v1/deadletters?limit=0").is(400, "bad_query")
-	resumed := w.watch("/v1/deadletters", "Last-Event-ID", fmt.Sprint(before+2))
+	resumed := w.watch("/v1/deadletters", "Last-Event-ID", at(before+2))
 	require.Equal(t, "/user/x2", resumed.next().data["to"])
-	w.get("/v1/deadletters", "Accept", "text/event-stream", "Last-Event-ID", "x").is(400, "bad_query")
+	for _, bad := range []string{"x", "7", run, run + "-", run + "-x", "-"} {
+		w.get("/v1/deadletters", "Accept", "text/event-stream", "Last-Event-ID", bad).is(400, "bad_query")
+	}
 	for range 1200 {
 		w.sys.DeadLetters().Publish(actor.ZombieMsg{To: "/user/y", Message: actor.Message{Payload: 7}})
 	}
-	gap := w.watch("/v1/deadletters", "Last-Event-ID", fmt.Sprint(before+2)).next()
+	gap := w.watch("/v1/deadletters", "Last-Event-ID", at(before+2)).next()
 	require.Equal(t, "gap", gap.kind)
 	require.EqualValues(t, before+3, gap.data["from"])
+	require.Equal(t, "dropped", gap.data["reason"])
+	// Each run of the server counts anew, so a number alone says nothing.
+	for _, other := range []string{"ANOTHER0-1", at(1_000_000)} {
+		again := w.watch("/v1/deadletters", "Last-Event-ID", other)
+		gap := again.next()
+		require.Equal(t, []any{"gap", "restarted", at(0)}, []any{gap.kind, gap.data["reason"], gap.id})
+		require.Equal(t, "dropped", again.next().data["reason"])
+	}
 }

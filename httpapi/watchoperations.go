@@ -2,9 +2,9 @@ package httpapi
 
 import "net/http"
 
-const watchText = "Events of the types changed, deleted (the life has ended), left (under a filter: the entity matches no more), gap (changes from one position to another are missing, and why) and cut (the stream ends, and why). " +
-	"Their id is the position behind which Last-Event-ID, or after, goes on; an id without an event moves it on. Without either the stream begins with what comes. Only what is durable is shown, each change once and in the order of positions. " +
-	"Comments are heartbeats. A client that does not keep up is cut off, and loses nothing if it comes back."
+const watchText = "Events of the types changed, deleted (the life has ended), left (under a filter: the entity matches no more), gap (changes from one position to another are missing, and why: trimmed, damaged, too_costly, or volatile, which has no positions) and cut (the stream ends, and why). " +
+	"Their id is the position behind which Last-Event-ID, or after, goes on; an id without an event moves it on. Without either the stream begins with what comes. Only what is durable is shown, each change once and in the order of positions; changes of volatile pods have none and are told once. " +
+	"Comments are heartbeats. A client that does not keep up is cut off, and told so as long as it takes anything at all; it loses nothing if it comes back."
 
 func watchOperations() []operation {
 	watch := func(path, id, summary string, query []string, handle func(*call) error, more ...Code) operation {

@@ -221,12 +221,16 @@ func (s *eventStream) ended(err error) {
 	switch {
 	case s.call.r.Context().Err() != nil:
 	case errors.Is(err, context.Canceled), errors.Is(err, pod.ErrStopping):
-		s.cut("stopping", "the server is being stopped; go on behind the last event when it is back")
+		s.stopping()
 	default:
 		f := failureOf(err)
 		s.call.api.note(s.call.r, f)
 		s.cut(string(f.code), f.detail)
 	}
+}
+
+func (s *eventStream) stopping() {
+	s.cut("stopping", "the server is being stopped; go on behind the last event when it is back")
 }
 
 // cut ends the stream with an event that says why.

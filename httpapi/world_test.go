@@ -128,7 +128,9 @@ func newWorldIn(t testing.TB, mem *persisttest.Memory, in persist.PersistenceSer
 		require.NoError(t, err)
 	}
 	w.api = httpapi.New(w.pods, cfg)
-	w.srv = httptest.NewServer(w.api)
+	w.srv = httptest.NewUnstartedServer(w.api)
+	w.srv.Listener = httpapi.Listener(w.srv.Listener)
+	w.srv.Start()
 	t.Cleanup(w.close)
 	w.contract = contractOf(t, w.get("/openapi.json").body)
 	return w
