@@ -115,7 +115,7 @@ func (s *Spec) takeSnapshot(ctx context.Context, store persist.PersistenceServic
 		return err
 	}
 	for _, row := range rows {
-		if row.Kind != snapshotRows || row.Err != nil {
+		if row.Kind != SnapshotRows || row.Err != nil {
 			continue
 		}
 		r, err := snapshot.Parse(row.Value)
@@ -231,7 +231,7 @@ func (s *snapshots) save(a *activation, now time.Time) persist.RowOp {
 		Life: a.head.life, Revision: a.head.revision, Reserved: a.head.revision, Changed: now.UTC(),
 		Schema: a.spec.Version, Codec: a.spec.codec.Name(), State: a.head.enc,
 	}
-	return persist.RowOp{Kind: snapshotRows, ID: stateSnapshot, Value: r.Append(nil)}
+	return persist.RowOp{Kind: SnapshotRows, ID: StateSnapshot, Value: r.Append(nil)}
 }
 
 // saveSnapshot has a snapshot committed by itself, and reply answered then.

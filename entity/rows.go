@@ -20,14 +20,15 @@ const (
 	inboxRows = "inbox"
 	// answerRows hold first answers by message id.
 	answerRows = "answer"
-	// snapshotRows hold the last snapshot of an event-sourced entity.
-	snapshotRows = "snapshot"
+	// SnapshotRows hold the last snapshot of an event-sourced entity.
+	SnapshotRows = "snapshot"
 )
 
 // The IDs of rows of which an entity has one.
 const (
 	lastNumber    = "last"
-	stateSnapshot = "state"
+	// StateSnapshot is the ID of the row of SnapshotRows.
+	StateSnapshot = "state"
 )
 
 // mail is what an entity keeps beside its state: messages on their way, and
@@ -67,7 +68,7 @@ func readRows(ctx context.Context, store persist.PersistenceService, key persist
 		return nil, err
 	}
 	for _, r := range rows {
-		if r.Err != nil && r.Kind != snapshotRows {
+		if r.Err != nil && r.Kind != SnapshotRows {
 			return nil, fmt.Errorf("%s: its %s row %q: %w", key, r.Kind, r.ID, r.Err)
 		}
 	}

@@ -32,6 +32,7 @@ type Spec struct {
 	State      reflect.Type
 
 	codec    snapshot.Codec
+	shower   *snapshot.Shower    // of states
 	strict   snapshot.StrictJSON // for bodies from outside
 	upgrades snapshot.Upgrades
 	init     func(ctx context.Context, name string) (any, error) // nil: the zero state

@@ -54,8 +54,9 @@ func (s *Spec) Modern(r snapshot.Record) (snapshot.Record, error) {
 	return r, nil
 }
 
-// JSON renders the state of a modern record.
-func (s *Spec) JSON(r *snapshot.Record) ([]byte, error) { return s.codec.ToJSON(r.State) }
+// JSON renders the state of a modern record. A type that marshals itself to JSON
+// is shown as that.
+func (s *Spec) JSON(r *snapshot.Record) ([]byte, error) { return s.shower.JSON(r.State) }
 
 // DecodeState decodes the state of a modern record into a pointer to the
 // spec's state type.

@@ -92,6 +92,7 @@ func compile[S any](spec *Spec, init func(context.Context, string) (S, error), h
 	if err := spec.codec.Check(spec.State); err != nil {
 		return nil, fmt.Errorf("%w: state of %s: %w", ErrDefinition, spec.Name, err)
 	}
+	spec.shower = snapshot.ShowerOf(spec.codec, spec.State)
 	spec.newActor = func(a *activation) entityActor { return &EntityActor[S]{activation: a} }
 	if init != nil {
 		spec.init = func(ctx context.Context, name string) (any, error) {

@@ -197,6 +197,14 @@ type PersistenceService interface {
 	Close() error
 }
 
+// LifeFinder is implemented by stores that find an entity's lives without reading
+// them. NextLife does without, too.
+type LifeFinder interface {
+	// NextLife returns the first life of an entity, behind one, that the journal
+	// has changes of; 0 if there is none.
+	NextLife(ctx context.Context, key Key, after uint64) (uint64, error)
+}
+
 // Trimmed is what a Trim did.
 type Trimmed struct {
 	// Dropped is how many changes are gone.

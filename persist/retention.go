@@ -396,6 +396,14 @@ type markState struct {
 	Through uint64 `json:"through"`
 }
 
+// TrimmedThrough returns the position through which a store's changes may have
+// been dropped: Committer notes it before it drops any. It is 0 as long as none
+// was.
+func TrimmedThrough(ctx context.Context, store PersistenceService) (uint64, error) {
+	m, err := loadMark(ctx, store)
+	return m.through, err
+}
+
 // trimmedThrough returns the mark: changes that are not behind it may be gone.
 // It reads the store once; then this committer alone moves the mark.
 func (c *Committer) trimmedThrough(ctx context.Context) (uint64, error) {
@@ -405,7 +413,7 @@ func (c *Committer) trimmedThrough(ctx context.Context) (uint64, error) {
 	if asked {
 		return told, nil
 	}
-	m, err := c.loadMark(ctx)
+	m, err := loadMark(ctx, c.store)
 	if err != nil {
 		return 0, err
 	}
@@ -413,8 +421,8 @@ func (c *Committer) trimmedThrough(ctx context.Context) (uint64, error) {
 	return c.trimmedThrough(ctx)
 }
 
-func (c *Committer) loadMark(ctx context.Context) (markRecord, error) {
-	r, err := c.store.Load(ctx, markKey())
+func loadMark(ctx context.Context, store PersistenceService) (markRecord, error) {
+	r, err := store.Load(ctx, markKey())
 	if errors.Is(err, ErrNotFound) {
 		return markRecord{}, nil
 	}
@@ -435,7 +443,7 @@ func (c *Committer) markTrimmed(ctx context.Context, through uint64) error {
 		if err := c.Settle(ctx); err != nil {
 			return err
 		}
-		m, err := c.loadMark(ctx)
+		m, err := loadMark(ctx, c.store)
 		switch {
 		case errors.Is(err, snapshot.ErrCorrupt) || errors.Is(err, snapshot.ErrNewer):
 			// It is made anew: everything up to here may have been dropped.

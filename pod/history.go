@@ -77,6 +77,13 @@ type HistoryPage struct {
 	Revisions []Revision
 	// Next is HistoryOptions.After of the next page; zero at the end.
 	Next entity.ETag
+	// Oldest is the oldest revision that is kept of the first life that was read
+	// for the page, and OldestTime its time; zero when none is. Dropped says that
+	// retention has dropped what was before it in that life, all of it when Oldest
+	// is zero. Of lives of which nothing is kept nobody knows.
+	Oldest     entity.ETag
+	OldestTime time.Time
+	Dropped    bool
 }
 
 const maxHistory = 1000
@@ -99,12 +106,14 @@ func (p *Pod) History(ctx context.Context, name string, o HistoryOptions) (Histo
 	case o.After.Life != 0:
 		r.life, r.from = o.After.Life, max(o.From, o.After.Revision+1)
 	case o.Earlier:
-		r.life, err = p.nextLife(ctx, r.key, 0)
+		r.life, err = persist.NextLife(ctx, p.store(), r.key, 0)
 	case o.Life == 0:
 		r.life = head.Life
 	}
 	if err == nil || errors.Is(err, entity.ErrNotFound) {
-		err = r.all(ctx)
+		if err = r.oldest(ctx); err == nil {
+			err = r.all(ctx)
+		}
 	}
 	return r.page, err
 }
@@ -121,6 +130,25 @@ type reading struct {
 	bytes      int
 }
 
+// oldest says from where on the first life that is read is kept.
+func (r *reading) oldest(ctx context.Context) error {
+	if r.life == 0 {
+		return nil
+	}
+	changes, err := r.pod.store().Changes(ctx, r.key, r.life, 0, 1)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the history of %s: %w", r.key, err)
+	case len(changes) == 0:
+		r.page.Dropped = r.life == r.head.Life
+		return nil
+	}
+	c := &changes[0]
+	r.page.Oldest, r.page.OldestTime = entity.ETag{Life: c.Life, Revision: c.Revision}, c.Time
+	r.page.Dropped = !whole(c)
+	return nil
+}
+
 // all reads life after life until the page is full.
 func (r *reading) all(ctx context.Context) error {
 	for r.life != 0 {
@@ -128,7 +156,7 @@ func (r *reading) all(ctx context.Context) error {
 		if err != nil || full || !r.o.Earlier {
 			return err
 		}
-		next, err := r.pod.nextLife(ctx, r.key, r.life)
+		next, err := persist.NextLife(ctx, r.pod.store(), r.key, r.life)
 		if err != nil {
 			return err
 		}
@@ -139,7 +167,7 @@ func (r *reading) all(ctx context.Context) error {
 
 // oneLife reads a life to its end, or until the page is full.
 func (r *reading) oneLife(ctx context.Context) (full bool, err error) {
-	limit := pageLimit{}
+	limit := r.pod.pods.pages()
 	for {
 		n := min(limit.next(), r.o.Limit-len(r.page.Revisions)+1)
 		changes, err := r.pod.store().Changes(ctx, r.key, r.life, r.from, n)
@@ -215,28 +243,9 @@ func (p *Pod) headOf(ctx context.Context, name string) (snapshot.Record, error) 
 	return snapshot.Record{Life: last, Revision: ^uint64(0)}, nil
 }
 
-// nextLife returns the first life behind one that the journal has changes of; 0
-// when there is none.
-func (p *Pod) nextLife(ctx context.Context, key persist.Key, life uint64) (uint64, error) {
-	for n := firstPage; ; n *= 4 { // from the start: only lives can be looked up
-		changes, err := p.store().Changes(ctx, key, 0, 0, n)
-		if err != nil {
-			return 0, fmt.Errorf("read the history of %s: %w", key, err)
-		}
-		for i := range changes {
-			if changes[i].Life > life {
-				return changes[i].Life, nil
-			}
-		}
-		if len(changes) < n {
-			return 0, nil
-		}
-	}
-}
-
 func (p *Pod) lastLife(ctx context.Context, key persist.Key) (last uint64, err error) {
 	for {
-		next, err := p.nextLife(ctx, key, last)
+		next, err := persist.NextLife(ctx, p.store(), key, last)
 		if err != nil || next == 0 {
 			return last, err
 		}
@@ -307,10 +316,11 @@ func (p *Pod) oldestKept(ctx context.Context, key persist.Key, head snapshot.Rec
 // previous returns the change of the same life before one; found is false when
 // the journal no longer has it.
 func (p *Pod) previous(ctx context.Context, c *persist.Change) (prior persist.Change, found bool, err error) {
+	most := p.pods.pages().limit
 	for back := uint64(1); ; back *= 8 {
 		from := c.Revision - min(c.Revision, back)
 		for next := from; ; {
-			changes, err := p.store().Changes(ctx, c.Key, c.Life, next, firstPage)
+			changes, err := p.store().Changes(ctx, c.Key, c.Life, next, most)
 			if err != nil {
 				return prior, false, fmt.Errorf("read the history of %s: %w", c.Key, err)
 			}
@@ -321,7 +331,7 @@ func (p *Pod) previous(ctx context.Context, c *persist.Change) (prior persist.Ch
 				}
 				prior, found = changes[i], true
 			}
-			if len(changes) < firstPage {
+			if len(changes) < most {
 				break
 			}
 			next = prior.Revision + 1
@@ -360,7 +370,7 @@ func (p *Pod) Retention(ctx context.Context) (Retention, error) {
 	}
 	var err error
 	if r.Position, err = p.store().Position(ctx); err == nil {
-		r.Through, err = trimmedThrough(ctx, p.store())
+		r.Through, err = persist.TrimmedThrough(ctx, p.store())
 	}
 	if err != nil {
 		return Retention{}, fmt.Errorf("pod %s: %w", p.name, err)

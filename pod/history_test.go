@@ -288,18 +288,112 @@ func TestFoldingIsLinear(t *testing.T) {
 type counted struct {
 	persist.PersistenceService
 	changes, logged int
+	most            int // that were asked for at a time
+}
+
+func (c *counted) NextLife(ctx context.Context, key persist.Key, after uint64) (uint64, error) {
+	return persist.NextLife(ctx, c.PersistenceService, key, after)
 }
 
 func (c *counted) Log(ctx context.Context, after uint64, limit int) ([]persist.Change, error) {
 	out, err := c.PersistenceService.Log(ctx, after, limit)
-	c.logged += len(out)
+	c.logged, c.most = c.logged+len(out), max(c.most, limit)
 	return out, err
 }
 
 func (c *counted) Changes(ctx context.Context, key persist.Key, life, from uint64, limit int) ([]persist.Change, error) {
 	out, err := c.PersistenceService.Changes(ctx, key, life, from, limit)
-	c.changes += len(out)
+	c.changes, c.most = c.changes+len(out), max(c.most, limit)
 	return out, err
+}
+
+// TestHistoryGoesFromLifeToLife: to come to a life, the lives before it are not
+// read.
+func TestHistoryGoesFromLifeToLife(t *testing.T) {
+	store := &counted{PersistenceService: persisttest.NewFaultStore(persisttest.NewMemory())}
+	w := newWorld(t, 1, store, ledgers(nil), pod.Config{})
+	defer w.close()
+	const lives, each = 20, 30
+	for range lives {
+		for i := range each - 1 {
+			_, err := w.ask("x", set{i + 1})
+			w.must(err)
+		}
+		_, err := w.ask("x", unconditional())
+		w.must(err)
+	}
+	o, read, store0 := pod.HistoryOptions{Earlier: true, Limit: 100}, 0, store.changes
+	for {
+		page, err := w.h.Pod.History(bg, "x", o)
+		w.must(err)
+		read += len(page.Revisions)
+		require.False(t, page.Dropped)
+		if o.After = page.Next; o.After == (entity.ETag{}) {
+			break
+		}
+	}
+	require.Equal(t, lives*each, read)
+	require.Less(t, store.changes-store0, 2*lives*each)
+	store.changes = 0
+	_, err := w.h.Pod.AtTime(bg, "x", w.sys.Now())
+	require.ErrorIs(t, err, pod.ErrNoRevision)
+	require.Less(t, store.changes, 3*lives)
+}
+
+// TestHistorySaysWhatIsGone: from where on it is kept, and whether there was
+// anything before.
+func TestHistorySaysWhatIsGone(t *testing.T) {
+	w := newWorld(t, 1, persisttest.NewMemory(), ledgers(nil), pod.Config{Committer: persist.CommitterConfig{KeepFor: time.Second}})
+	defer w.close()
+	_, err := w.ask("x", set{1})
+	w.must(err)
+	page, err := w.h.Pod.History(bg, "x", pod.HistoryOptions{})
+	w.must(err)
+	first := page.Revisions[0]
+	require.Equal(t, []any{entity.ETag{Life: first.Life, Revision: 1}, first.Time, false}, []any{page.Oldest, page.OldestTime, page.Dropped})
+	for i := range 5 {
+		w.exec.RunFor(time.Hour)
+		_, err := w.ask("x", set{i + 2})
+		w.must(err)
+	}
+	page, err = w.h.Pod.History(bg, "x", pod.HistoryOptions{From: 6})
+	w.must(err)
+	require.Len(t, page.Revisions, 1)
+	require.True(t, page.Dropped)
+	require.Greater(t, page.Oldest.Revision, uint64(1))
+	w.exec.RunFor(time.Hour)
+	page, err = w.h.Pod.History(bg, "x", pod.HistoryOptions{})
+	w.must(err)
+	if len(page.Revisions) == 0 {
+		require.Equal(t, pod.HistoryPage{Dropped: true}, page)
+	}
+}
+
+// TestPagesOfTheJournalAreBounded: however many large states follow on small ones,
+// those who read them hold no more than a bound.
+func TestPagesOfTheJournalAreBounded(t *testing.T) {
+	store := &counted{PersistenceService: persisttest.NewMemory()}
+	w := newWorld(t, 1, store, ledgers(nil), pod.Config{MaxState: 32 << 20})
+	defer w.close()
+	for i := range 400 {
+		_, err := w.ask("x", set{i})
+		w.must(err)
+	}
+	store.most = 0
+	w.pods.KeepForWatches(1, 1<<20)
+	watch, err := w.pods.Watch(bg, pod.WatchRequest{Resume: true, Match: oddView})
+	w.must(err)
+	defer watch.Close()
+	for range 100 {
+		_, err := watch.Next(bg)
+		w.must(err)
+	}
+	_, err = w.h.Pod.History(bg, "x", pod.HistoryOptions{Limit: 300})
+	w.must(err)
+	_, err = w.h.Pod.Buckets(bg, "x", pod.BucketRequest{Value: func(*pod.View) (float64, bool) { return 1, true }, From: w.sys.Now().Add(-time.Hour), Width: time.Hour})
+	w.must(err)
+	require.Positive(t, store.most)
+	require.LessOrEqual(t, store.most, 4)
 }
 
 func TestBuckets(t *testing.T) {

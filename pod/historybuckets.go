@@ -87,7 +87,7 @@ func (p *Pod) Buckets(ctx context.Context, name string, r BucketRequest) (Bucket
 
 // fill puts the changes of a life between two revisions in their buckets.
 func (p *Pod) fill(ctx context.Context, out *Buckets, r *BucketRequest, key persist.Key, life, from, through uint64) error {
-	limit, f := pageLimit{}, fold{}
+	limit, f := p.pods.pages(), fold{}
 	for read := 0; ; {
 		n := limit.next()
 		changes, err := p.store().Changes(ctx, key, life, from, n)

@@ -64,7 +64,7 @@ func (p *Pod) dropped(ctx context.Context, c *persist.Change, cause error) error
 	if !errors.Is(cause, snapshot.ErrCorrupt) {
 		return cause
 	}
-	mark, err := trimmedThrough(ctx, p.store())
+	mark, err := persist.TrimmedThrough(ctx, p.store())
 	if err != nil || mark < c.Life {
 		return cause
 	}
@@ -106,7 +106,7 @@ type nextEvent struct {
 }
 
 func (s nextEvent) RowsOf(context.Context, persist.Key) ([]persist.Row, error) {
-	return []persist.Row{{Kind: "snapshot", Key: s.event.Key, ID: "state", Value: s.last.Append(nil)}}, nil
+	return []persist.Row{{Kind: entity.SnapshotRows, Key: s.event.Key, ID: entity.StateSnapshot, Value: s.last.Append(nil)}}, nil
 }
 
 func (s nextEvent) Changes(ctx context.Context, key persist.Key, life, from uint64, limit int) ([]persist.Change, error) {

@@ -45,7 +45,7 @@ func (p *Pod) AtTime(ctx context.Context, name string, t time.Time) (View, error
 func (p *Pod) earlierAt(ctx context.Context, key persist.Key, before uint64, t time.Time) (View, error) {
 	var last, first persist.Change
 	for life := uint64(0); ; {
-		next, err := p.nextLife(ctx, key, life)
+		next, err := persist.NextLife(ctx, p.store(), key, life)
 		if err != nil {
 			return View{}, err
 		}
@@ -77,7 +77,7 @@ func (p *Pod) earlierAt(ctx context.Context, key persist.Key, before uint64, t t
 	case first.Life != 0 && !whole(&first):
 		return View{}, &DroppedError{Key: key, Oldest: entity.ETag{Life: first.Life, Revision: first.Revision}, Time: first.Time}
 	}
-	mark, err := trimmedThrough(ctx, p.store())
+	mark, err := persist.TrimmedThrough(ctx, p.store())
 	if err != nil {
 		return View{}, err
 	}

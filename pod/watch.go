@@ -174,7 +174,10 @@ func (p *Pods) Watch(ctx context.Context, r WatchRequest) (*Watch, error) {
 		}
 	}
 	w := &Watch{pods: p, req: r, waiter: p.sys.NewWaiter()}
-	w.tails = [2]*tail{{hub: &p.hub, watch: w, main: true}, {hub: &p.volatile.hub, watch: w}}
+	w.tails = [2]*tail{
+		{hub: &p.hub, watch: w, main: true, pages: p.pages()},
+		{hub: &p.volatile.hub, watch: w, pages: p.pages()},
+	}
 	for _, t := range w.tails {
 		if err := t.hub.join(ctx, t); err != nil {
 			w.Close()

@@ -293,7 +293,7 @@ func (h *hub) end(err error) {
 // run tells of changes until all that are durable are told.
 func (h *hub) run() {
 	ctx := h.pods.work
-	limit := pageLimit{}
+	limit := h.pods.pages()
 	for {
 		h.mu.Lock()
 		after, to := h.through, h.durable

@@ -3,8 +3,6 @@ package pod
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -165,7 +163,7 @@ func (t *tail) journal(ctx context.Context, at, to uint64, limit int) (changes [
 	if r.Name != "" && to-min(at, to) > t.hub.far {
 		changes, is, err := readEntity(ctx, store, persist.Key{Pod: r.Pods[0], Name: r.Name}, at, to, limit)
 		if err == nil && is {
-			mark, err = trimmedThrough(ctx, store)
+			mark, err = persist.TrimmedThrough(ctx, store)
 		}
 		if err != nil || is {
 			return changes, mark, err
@@ -232,47 +230,31 @@ func readLog(ctx context.Context, store persist.PersistenceService, after, to ui
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the journal behind position %d: %w", after, err)
 	}
-	if mark, err = trimmedThrough(ctx, store); err != nil {
+	if mark, err = persist.TrimmedThrough(ctx, store); err != nil {
 		return nil, 0, err
 	}
 	return through(changes, to), mark, nil
 }
 
-// trimmedThrough returns the position through which changes may have been
-// dropped: persist's committer notes it before it drops any.
-func trimmedThrough(ctx context.Context, store persist.PersistenceService) (uint64, error) {
-	r, err := store.Load(ctx, persist.Key{Pod: "$journal", Name: "trimmed"})
-	if errors.Is(err, persist.ErrNotFound) {
-		return 0, nil
-	}
-	var mark struct {
-		Through uint64 `json:"through"`
-	}
-	if err == nil && json.Unmarshal(r.State, &mark) != nil {
-		err = snapshot.ErrCorrupt
-	}
-	if err != nil {
-		return 0, fmt.Errorf("read through where the journal was trimmed: %w", err)
-	}
-	return mark.Through, nil
-}
-
 // pageLimit chooses how many changes to read at a time, so that they have about
-// pageBytes.
-type pageLimit struct{ limit int }
+// pageBytes, and never more than worstPage.
+type pageLimit struct{ limit, most int }
 
 const (
 	firstPage = 32
 	maxPage   = 512
 	pageBytes = 1 << 20
+	worstPage = 128 << 20
 )
 
-func (p *pageLimit) next() int {
-	if p.limit == 0 {
-		p.limit = firstPage
-	}
-	return p.limit
+// pages returns what chooses the pages of one reader: no change is larger than a
+// state may be, but of those that were written when more was allowed.
+func (p *Pods) pages() pageLimit {
+	most := min(max(worstPage/p.cfg.MaxState, 1), maxPage)
+	return pageLimit{limit: min(firstPage, most), most: most}
 }
+
+func (p *pageLimit) next() int { return p.limit }
 
 func (p *pageLimit) saw(changes []persist.Change) {
 	if len(changes) == 0 {
@@ -282,5 +264,5 @@ func (p *pageLimit) saw(changes []persist.Change) {
 	for i := range changes {
 		size += len(changes[i].Data)
 	}
-	p.limit = min(max(min(pageBytes/max(size/len(changes), 1), 4*p.next()), 1), maxPage)
+	p.limit = min(max(min(pageBytes/max(size/len(changes), 1), 4*p.limit), 1), p.most)
 }

@@ -37,11 +37,31 @@ func (s *Store) Changes(ctx context.Context, key persist.Key, life, from uint64,
 	return h.changes, nil
 }
 
+// NextLife implements persist.LifeFinder.
+func (s *Store) NextLife(ctx context.Context, key persist.Key, after uint64) (uint64, error) {
+	h := history{store: s, key: key, above: after, limit: 1, prefix: changesPrefix(key)}
+	if key.Check() != nil || after == ^uint64(0) {
+		return 0, nil
+	}
+	err := s.scan(ctx, changesBucket, changeKey(h.prefix, after+1, 0), h.filed, h.newest)
+	if errors.Is(err, errTail) {
+		err = h.search(ctx)
+	}
+	if err != nil {
+		return 0, unreadable(fmt.Sprintf("lives of %s", key), err)
+	}
+	if len(h.changes) == 0 {
+		return 0, nil
+	}
+	return h.changes[0].Life, nil
+}
+
 // history is one call of Changes.
 type history struct {
 	store      *Store
 	key        persist.Key
 	life, from uint64
+	above      uint64 // lives up to here are left out
 	limit      int
 	prefix     []byte
 	changes    []persist.Change
@@ -77,7 +97,7 @@ func (h *history) newest(tx *bbolt.Tx) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errTail, err)
 	}
-	if h.life != 0 && t.life != h.life {
+	if h.life != 0 && t.life != h.life || t.life <= h.above {
 		return nil
 	}
 	for _, e := range t.entries {
@@ -134,7 +154,7 @@ func (h *history) search(ctx context.Context) error {
 		if c.Err != nil && c.Key.Name == "" {
 			return false, fmt.Errorf("%w, and it may lack one that is unreadable: %w", errTail, c.Err)
 		}
-		if c.Key == h.key && (h.life == 0 || c.Life == h.life) && c.Revision >= h.from {
+		if c.Key == h.key && (h.life == 0 || c.Life == h.life) && c.Life > h.above && c.Revision >= h.from {
 			h.changes = append(h.changes, c)
 		}
 		return true, nil

@@ -89,6 +89,30 @@ func (s *Store) Changes(ctx context.Context, key persist.Key, life, from uint64,
 	return follow(got, pending, limitOr(limit)), err
 }
 
+// NextLife implements persist.LifeFinder.
+func (s *Store) NextLife(ctx context.Context, key persist.Key, after uint64) (life uint64, err error) {
+	if err := s.look(ctx, func(gens []*generation) {
+		for _, g := range gens {
+			d := g.entities[key]
+			if d == nil {
+				continue
+			}
+			for _, c := range d.changes {
+				if c.Life > after && (life == 0 || c.Life < life) {
+					life = c.Life
+				}
+			}
+		}
+	}); err != nil {
+		return 0, err
+	}
+	folded, err := persist.NextLife(ctx, s.behind, key, after)
+	if folded > 0 && (life == 0 || folded < life) {
+		life = folded
+	}
+	return life, err
+}
+
 // Log implements persist.PersistenceService.
 func (s *Store) Log(ctx context.Context, after uint64, limit int) ([]persist.Change, error) {
 	var pending []persist.Change

@@ -94,6 +94,25 @@ func (s *Store) Changes(ctx context.Context, key persist.Key, life, from uint64,
 	return out, nil
 }
 
+// NextLife implements persist.LifeFinder.
+func (s *Store) NextLife(ctx context.Context, key persist.Key, after uint64) (life uint64, err error) {
+	d, err := s.look(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.mu.RUnlock()
+	if after == ^uint64(0) {
+		return 0, nil
+	}
+	d.changes.AscendGreaterOrEqual(&persist.Change{Key: key, Life: after + 1}, func(c *persist.Change) bool {
+		if c.Key == key {
+			life = c.Life
+		}
+		return false
+	})
+	return life, nil
+}
+
 // Log implements persist.PersistenceService.
 func (s *Store) Log(ctx context.Context, after uint64, limit int) ([]persist.Change, error) {
 	d, err := s.look(ctx)

@@ -327,6 +327,14 @@ func (f *FaultStore) Changes(ctx context.Context, key persist.Key, life, from ui
 	return f.inner.Changes(ctx, key, life, from, limit)
 }
 
+// NextLife implements persist.LifeFinder.
+func (f *FaultStore) NextLife(ctx context.Context, key persist.Key, after uint64) (uint64, error) {
+	if err := f.down(); err != nil {
+		return 0, err
+	}
+	return persist.NextLife(ctx, f.inner, key, after)
+}
+
 // Log implements persist.PersistenceService.
 func (f *FaultStore) Log(ctx context.Context, after uint64, limit int) ([]persist.Change, error) {
 	if err := f.down(); err != nil {

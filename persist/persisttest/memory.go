@@ -184,6 +184,11 @@ func (m *Memory) Changes(ctx context.Context, key persist.Key, life, from uint64
 	return m.spoilChanges(changes), err
 }
 
+// NextLife implements persist.LifeFinder.
+func (m *Memory) NextLife(ctx context.Context, key persist.Key, after uint64) (uint64, error) {
+	return persist.NextLife(ctx, m.store, key, after)
+}
+
 // Log implements persist.PersistenceService.
 func (m *Memory) Log(ctx context.Context, after uint64, limit int) ([]persist.Change, error) {
 	changes, err := m.store.Log(ctx, after, limit)

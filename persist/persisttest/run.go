@@ -198,7 +198,28 @@ func (s *suite) changes(k persist.Key, life, from uint64, limit int) []persist.C
 	s.t.Helper()
 	c, err := s.store.Changes(s.ctx, k, life, from, limit)
 	s.NoError(err)
+	if life == 0 && from == 0 && limit >= 100 {
+		s.lives(k, c)
+	}
 	return dataOrNil(c)
+}
+
+// lives requires that the lives of all of an entity's changes are found.
+func (s *suite) lives(k persist.Key, all []persist.Change) {
+	s.t.Helper()
+	after := uint64(0)
+	for _, c := range all {
+		if c.Life == after {
+			continue
+		}
+		next, err := persist.NextLife(s.ctx, s.store, k, after)
+		s.NoError(err)
+		s.Equal(c.Life, next, "the life behind %d", after)
+		after = c.Life
+	}
+	next, err := persist.NextLife(s.ctx, s.store, k, after)
+	s.NoError(err)
+	s.Zero(next, "there is no life behind %d", after)
 }
 
 // dataOrNil makes no difference between data that is empty and none.

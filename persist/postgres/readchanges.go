@@ -29,6 +29,21 @@ func (s *Store) Changes(ctx context.Context, key persist.Key, life, from uint64,
 	return changes, nil
 }
 
+// NextLife implements persist.LifeFinder.
+func (s *Store) NextLife(ctx context.Context, key persist.Key, after uint64) (uint64, error) {
+	if key.Check() != nil || !storable(key.Pod, key.Name) || after > math.MaxInt64 {
+		return 0, s.serving(ctx)
+	}
+	var life int64
+	err := s.read(ctx, func() { life = 0 }, func(rows pgx.Rows) error { return rows.Scan(&life) },
+		`SELECT life FROM changes WHERE `+ofEntity+` AND life > $3 ORDER BY life, revision, position LIMIT 1`,
+		key.Pod, key.Name, int64(after))
+	if err != nil {
+		return 0, fmt.Errorf("lives of %s: %w", key, err)
+	}
+	return uint64(life), nil
+}
+
 // Log implements persist.PersistenceService.
 func (s *Store) Log(ctx context.Context, after uint64, limit int) ([]persist.Change, error) {
 	changes, err := s.changes(ctx, `
