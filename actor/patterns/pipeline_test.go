@@ -253,13 +253,17 @@ func TestPipelineHubFansOut(t *testing.T) {
 	client.got = nil
 	pipe.TellFrom(parcel{do: map[string]string{"x": "fail", "y": "keep"}}, client.ref)
 	a := w.ask(pipe, parcel{do: map[string]string{"x": "fail", "y": "keep"}})
-	b := w.ask(pipe, parcel{do: map[string]string{"x": "fail", "y": "keep", "hub.3": "panic"}})
+	b := w.ask(pipe, parcel{do: map[string]string{"x": "fail", "y": "keep", "hub.3": "keep"}})
+	c := w.ask(pipe, parcel{do: map[string]string{"x": "keep", "y": "keep", "hub.3": "panic"}})
+	d := w.ask(pipe, parcel{do: map[string]string{"x": "keep", "y": "keep", "hub.3": "keep"}})
 	w.exec.Run()
 	require.Len(t, client.got, 2)
 	require.Len(t, of[patterns.StageFailed](client), 1, "one way failed, and one came to the end")
 	require.NoError(t, a.err)
 	require.Equal(t, "ahub.3b", a.v.(parcel).trail)
 	require.ErrorIs(t, b.err, errTest, "no way came to the end")
+	require.ErrorIs(t, c.err, errTest, "the failure says more than those that kept it")
+	require.ErrorIs(t, d.err, actor.ErrNoReply)
 }
 
 // Feeds are a hub at the beginning whose members tell the pipeline what they

@@ -1,6 +1,7 @@
 package patterns
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -149,13 +150,16 @@ func (p *pubSub) publish(ctx *actor.Context, msg any) {
 	m := ctx.Message()
 	var done Published
 	for _, to := range p.audienceOf(reflect.TypeOf(msg)) {
-		switch err := p.tell(to, actor.Message{Payload: msg, Sender: m.Sender}); {
-		case err == nil:
+		told := actor.Message{Payload: msg, Sender: m.Sender}
+		err := p.tell(to, told)
+		if err == nil {
 			done.Told++
-		case !to.Stopped(): // else Terminated is coming
-			done.Missed++
-			refuse(to, actor.Message{Payload: msg, Sender: m.Sender}, err)
+			continue
 		}
+		if !errors.Is(err, actor.ErrStopped) { // else its Terminated is coming
+			done.Missed++
+		}
+		refuse(to, told, err)
 	}
 	if m.Reply != nil {
 		ctx.Respond(done)

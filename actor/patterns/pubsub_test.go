@@ -53,6 +53,13 @@ func TestPubSubByType(t *testing.T) {
 	require.Equal(t, patterns.Published{Told: 1}, w.answer(bus, warm{4}))
 	bus.TellFrom(patterns.UnsubscribeFrom[cold](), publisher.ref) // never was one
 	require.Equal(t, patterns.Published{Told: 1}, w.answer(bus, cold{4}))
+	bus.TellFrom(patterns.SubscribeTo[cold](), a.ref)
+	require.Equal(t, patterns.Published{Told: 2}, w.answer(bus, cold{5}), "from now on")
+	bus.TellFrom(patterns.SubscribeTo[warm](), a.ref)
+	require.Equal(t, patterns.Published{Told: 2}, w.answer(bus, warm{5}))
+	bus.TellFrom(patterns.UnsubscribeFrom[warm](), a.ref)
+	require.Equal(t, patterns.Published{Told: 1}, w.answer(bus, warm{6}), "no more, but of the other type")
+	require.Equal(t, patterns.Published{Told: 2}, w.answer(bus, cold{6}))
 	require.Empty(t, w.dead)
 
 	who := w.ask(bus, patterns.SubscribeTo[warm]())
