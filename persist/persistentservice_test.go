@@ -688,6 +688,30 @@ func TestABadJobHarmsItselfAlone(t *testing.T) {
 	}
 }
 
+// TestAJobThatCannotBeginIsGivenUp: where the store never takes the row that
+// counts its attempt.
+func TestAJobThatCannotBeginIsGivenUp(t *testing.T) {
+	b := newBench(t, 1, persist.CommitterConfig{})
+	o := &office{took: time.Second}
+	b.store.OnUnits(func(u persist.Unit) bool {
+		if len(u.Rows) == 0 || !strings.Contains(string(u.Rows[0].Value), "a bad way") {
+			return false
+		}
+		row, err := snapshot.Parse(u.Rows[0].Value)
+		return err == nil && row.Revision > 0
+	}, persisttest.RefuseUnit)
+	ref := b.manager(o, errands{Slots: 1})
+	b.give(ref, errand{N: 1})
+	b.give(ref, errand{N: 2, Way: "a bad way"})
+	b.give(ref, errand{N: 3})
+	b.exec.RunFor(time.Minute)
+	require.Equal(t, []int{1, 3}, o.numbers())
+	require.Equal(t, []int{2}, o.lost())
+	require.ErrorIs(t, o.letters[0].Reason, persist.ErrInvalid)
+	require.Empty(t, b.jobRows())
+	b.close()
+}
+
 // TestJobsWaitForTheStore: a manager that starts while the store is down takes
 // what comes when it is back.
 func TestJobsWaitForTheStore(t *testing.T) {

@@ -401,7 +401,6 @@ func (h *serviceHost) ended(ctx *actor.Context, t actor.Terminated) {
 		h.taken--
 		h.submit(jobOp{j, leaves})
 		h.fill()
-	case t.Cause == actor.CauseSystem: // the next manager goes on
 	case t.Reason != nil:
 		h.failed(ctx, j, t.Reason)
 	case j.late:
