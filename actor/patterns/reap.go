@@ -205,8 +205,10 @@ func (s *slot) gone(one ReapResult) bool {
 	if s.child == nil {
 		return false
 	}
-	_, reaper := one.Value.(notCounted)
-	return reaper || errors.Is(one.Err, actor.ErrStopped) && s.child.Stopped()
+	if _, reaper := one.Value.(notCounted); reaper {
+		return true
+	}
+	return s.child.Stopped() && (!s.came || errors.Is(one.Err, actor.ErrStopped))
 }
 
 // abandon refuses the requests in progress.

@@ -121,6 +121,37 @@ func TestReaperErrorsAreResults(t *testing.T) {
 	require.ErrorIs(t, a.err, actor.ErrInvalid)
 }
 
+func TestReaperLeavesOutChildrenThatStop(t *testing.T) {
+	w := oneWorld(t)
+	reaper := w.spawn("reaper", patterns.Reaper(patterns.ReaperConfig{}))
+	host := w.spawn("host", patterns.Null())
+	stays, err := host.Spawn("stays", counter(1, 0))
+	require.NoError(t, err)
+	goes, err := host.Spawn("goes", counter(2, time.Minute))
+	require.NoError(t, err)
+	a := w.ask(reaper, patterns.Reap{Message: count{}, Children: host})
+	b := w.ask(reaper, patterns.Reap{Message: count{}, Targets: targets(stays, goes), Timeout: 20 * time.Second})
+	w.exec.RunFor(time.Second)
+	require.Zero(t, a.ended)
+	host.StopChild("goes")
+	w.exec.RunFor(20 * time.Second)
+	// What it had taken over ends at the deadline.
+	require.Equal(t, patterns.Reaped{Complete: true, Results: []patterns.ReapResult{{Target: stays, Value: 1}}}, a.v)
+	require.Len(t, b.v.(patterns.Reaped).Results, 2, "who is asked by name is a result")
+
+	// One that stops with the question in its mailbox.
+	held := counter(2, 0)
+	held.Held = true
+	waits, err := host.Spawn("waits", held)
+	require.NoError(t, err)
+	c := w.ask(reaper, patterns.Reap{Message: count{}, Children: host})
+	w.exec.RunFor(time.Second)
+	require.Zero(t, c.ended)
+	waits.Stop()
+	w.exec.RunFor(time.Second)
+	require.Equal(t, patterns.Reaped{Complete: true, Results: []patterns.ReapResult{{Target: stays, Value: 1}}}, c.v)
+}
+
 func TestReaperLimitAndStop(t *testing.T) {
 	w := oneWorld(t)
 	reaper := w.spawn("reaper", patterns.Reaper(patterns.ReaperConfig{Limit: 2}))
