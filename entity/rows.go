@@ -26,7 +26,7 @@ const (
 
 // The IDs of rows of which an entity has one.
 const (
-	lastNumber    = "last"
+	lastNumber = "last"
 	// StateSnapshot is the ID of the row of SnapshotRows.
 	StateSnapshot = "state"
 )

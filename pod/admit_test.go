@@ -45,16 +45,16 @@ func TestAdmitSaysWhatTheRealWaySays(t *testing.T) {
 			if v, err := p.Get(bg, name); err == nil && draw(2) == 0 {
 				tag = v.ETag()
 			}
-			make := message(w, p, tag)
+			again := message(w, p, tag)
 			if draw(2) == 0 {
 				w.send(name, entity.Passivate())
 				w.sendTo(docs.Ref(name), entity.Passivate())
 				w.exec.RunFor(time.Second)
 			}
 			active := w.pods.Active()
-			says := p.Admit(bg, name, make())
+			says := p.Admit(bg, name, again())
 			require.Equal(t, active, w.pods.Active(), "seed %d", seed)
-			_, got := w.wait(w.sendTo(p.Ref(name), make()))
+			_, got := w.wait(w.sendTo(p.Ref(name), again()))
 			if says == nil {
 				require.NoError(t, got, "seed %d: %s", seed, name)
 				admitted++
