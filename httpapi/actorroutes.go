@@ -116,12 +116,12 @@ func listActors(c *call) error {
 	}
 	w := actorWalk{api: c.api, limit: o.Limit, depth: depth}
 	if o.After != "" {
-		w.after = strings.Split(o.After, "\x00")
+		w.after = strings.Split(o.After[:len(o.After)-1], "\x00")
 	}
 	w.visit(root, nil)
 	list := ActorList{Items: w.items}
 	if w.more {
-		list.Next = c.cursor(strings.Join(w.last, "\x00"))
+		list.Next = c.cursor(strings.Join(w.last, "\x00") + "\x00") // never empty
 	}
 	return c.json(http.StatusOK, list)
 }

@@ -67,6 +67,7 @@ type API struct {
 	document document
 	backing  atomic.Bool   // a backup is being written
 	patience time.Duration // with clients that receive much
+	window   int           // bytes of the lines of an import that are on their way
 	tokens   atomic.Pointer[[]digest]
 	metrics  *metrics
 	shapes   shapes
@@ -102,7 +103,7 @@ func New(pods *pod.Pods, cfg Config) *API {
 		cfg.Heartbeat = 15 * time.Second
 	}
 	a := &API{
-		pods: pods, cfg: cfg, log: cfg.Logger, router: echo.New(), patience: backupPatience,
+		pods: pods, cfg: cfg, log: cfg.Logger, router: echo.New(), patience: backupPatience, window: importBytes,
 		asks: patterns.NewCompletionService(pods.System(), patterns.Config{Limit: cfg.MaxWaiting, Timeout: defaultTimeout}),
 	}
 	if a.log == nil {

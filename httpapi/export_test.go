@@ -5,6 +5,10 @@ import "time"
 // SetPatience is how long a client may take to receive a part of a stream.
 func (a *API) SetPatience(d time.Duration) { a.patience = d }
 
+// SetImportWindow is how many bytes the lines of an import may have that are on
+// their way.
+func (a *API) SetImportWindow(n int) { a.window = n }
+
 // Watching is how many streams of events are open.
 func (a *API) Watching() int { return a.watching.count() }
 

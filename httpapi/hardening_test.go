@@ -348,6 +348,7 @@ func TestRequestsThatCannotBeRead(t *testing.T) {
 		require.NoError(t, err, request)
 		var p httpapi.Problem
 		require.NoError(t, json.NewDecoder(resp.Body).Decode(&p))
+		require.NoError(t, resp.Body.Close())
 		require.NoError(t, c.Close())
 		require.Equal(t, []any{400, "application/problem+json", httpapi.CodeMalformed}, []any{resp.StatusCode, resp.Header.Get("Content-Type"), p.Code})
 		require.Contains(t, p.Detail, detail)
@@ -387,6 +388,7 @@ func TestNoGroups(t *testing.T) {
 	w := newWorld(t)
 	w.docs()
 	require.JSONEq(t, `{"items":[],"groups":[]}`, w.get("/v1/pods/docs/entities?group=state.a&filter=false").is(200).body)
+	require.JSONEq(t, `{"items":[],"groups":[{"count":0}]}`, w.get("/v1/pods/docs/entities?aggregate=sum(state.a)&filter=false").is(200).body)
 	require.NotContains(t, w.get("/v1/pods/docs/entities?filter=false").is(200).body, "groups")
 }
 

@@ -18,6 +18,17 @@ import (
 type HistoryList struct {
 	Items []HistoryLine `json:"items"`
 	Next  string        `json:"next,omitempty"`
+	// Dropped says that retention has dropped the beginning of the first life that
+	// was read for the page. Oldest is what is left of it, if anything is.
+	Dropped bool            `json:"dropped,omitempty"`
+	Oldest  *OldestRevision `json:"oldest,omitempty"`
+}
+
+// OldestRevision is the oldest revision of a life that the history keeps.
+type OldestRevision struct {
+	Life     uint64    `json:"life"`
+	Revision uint64    `json:"revision"`
+	Changed  time.Time `json:"changed"`
 }
 
 // HistoryLine is one change of an entity.
@@ -77,6 +88,9 @@ func getHistory(c *call) error {
 	list := HistoryList{Items: []HistoryLine{}}
 	if page.Next != (entity.ETag{}) {
 		list.Next = c.cursor(page.Next.String())
+	}
+	if list.Dropped = page.Dropped; page.Dropped && page.Oldest != (entity.ETag{}) {
+		list.Oldest = &OldestRevision{Life: page.Oldest.Life, Revision: page.Oldest.Revision, Changed: page.OldestTime.UTC()}
 	}
 	for _, r := range page.Revisions {
 		l := HistoryLine{

@@ -1,13 +1,12 @@
 package httpapi_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,60 +61,103 @@ func TestImportOfAnotherDefinition(t *testing.T) {
 	require.Contains(t, w.get("/v1/pods/docs").is(200).body, `"async:500ms"`)
 }
 
-// A client that sends everything before it reads anything comes to its end: what
-// memory has no room for is told together.
+// deaf is an answer that nobody reads before the request is whole. What has a
+// deadline by then fails; what has none waits.
+type deaf struct {
+	*httptest.ResponseRecorder
+	reads chan struct{}
+
+	mu    sync.Mutex
+	until time.Time
+}
+
+func (d *deaf) SetReadDeadline(time.Time) error { return nil }
+
+func (d *deaf) SetWriteDeadline(until time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.until = until
+	return nil
+}
+
+func (d *deaf) timed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.until.IsZero()
+}
+
+func (d *deaf) Write(b []byte) (int, error) {
+	select {
+	case <-d.reads:
+	default:
+		if d.timed() {
+			return 0, os.ErrDeadlineExceeded
+		}
+		<-d.reads
+	}
+	return d.ResponseRecorder.Write(b)
+}
+
+// whole is a body whose sender begins to read when it has sent all.
+type whole struct {
+	io.Reader
+	reads chan struct{}
+}
+
+func (w *whole) Read(b []byte) (int, error) {
+	n, err := w.Reader.Read(b)
+	if err != nil {
+		close(w.reads)
+	}
+	return n, err
+}
+
+// A client that sends everything before it reads anything comes to its end,
+// however long that takes: what memory has no room for is told together, and what
+// cannot be told together is counted.
 func TestImportOfAClientThatDoesNotRead(t *testing.T) {
 	w := newWorld(t)
 	w.docs()
-	w.api.SetPatience(5 * time.Second)
-	c, err := net.Dial("tcp", w.srv.Listener.Addr().String())
-	require.NoError(t, err)
-	defer c.Close()
-	const many = 60_000
-	bad := "x" + strings.Repeat(" ", 300) + "\n"
-	good := `{"pod":"docs","name":"a","state":{}}` + "\n"
-	out := bufio.NewWriterSize(c, 64<<10)
-	_, err = fmt.Fprintf(out, "POST /v1/import HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", lines, 2*len(good)+many*len(bad))
-	require.NoError(t, err)
-	for _, text := range []string{good, good} {
-		_, err = out.WriteString(text)
-		require.NoError(t, err)
+	const many = 40_000
+	for _, c := range []struct {
+		name, lines string
+		together    bool
+	}{
+		{"alike", strings.Repeat("x\n", many), true},
+		{"different", strings.Repeat("x\n"+`{"pod":"none","name":"a","state":{}}`+"\n", many/2), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			reads := make(chan struct{})
+			rec := &deaf{ResponseRecorder: newRecorder(), reads: reads}
+			r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/import", &whole{strings.NewReader(`{"pod":"docs","name":"a","state":{}}` + "\n" + c.lines), reads})
+			r.Header.Set("Content-Type", lines)
+			require.NotPanics(t, func() { w.api.ServeHTTP(rec, r) })
+			require.Less(t, rec.Body.Len(), 8<<20)
+			told, together, before := 0, 0, 0
+			for _, l := range linesOf[httpapi.ImportedLine](t, rec.Body.String()) {
+				if l.End {
+					require.Equal(t, many+1, l.Lines)
+					require.Equal(t, many, l.Failed)
+					require.Equal(t, l.Lines, told+l.Untold)
+					require.Equal(t, c.together, l.Untold == 0)
+					require.Equal(t, c.together, together > 0)
+					return
+				}
+				require.Greater(t, l.Line, before)
+				before = max(l.Line, l.Through)
+				if told++; l.Through > 0 {
+					told += l.Through - l.Line
+					together++
+				}
+				require.Equal(t, l.Line > 1, l.Code != "" && l.Detail != "")
+			}
+			require.Fail(t, "there is no end")
+		})
 	}
-	for range many {
-		_, err = out.WriteString(bad)
-		require.NoError(t, err)
-	}
-	require.NoError(t, out.Flush())
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	next, together := 1, 0
-	in := bufio.NewReader(resp.Body)
-	for {
-		text, err := in.ReadBytes('\n')
-		require.NoError(t, err)
-		var l httpapi.ImportedLine
-		require.NoError(t, json.Unmarshal(text, &l))
-		if l.End {
-			require.Equal(t, httpapi.ImportedLine{End: true, Lines: many + 2, Failed: many}, l)
-			break
-		}
-		require.Equal(t, next, l.Line)
-		if l.Line > 2 {
-			require.Equal(t, httpapi.CodeMalformed, l.Code)
-			require.NotEmpty(t, l.Detail)
-		}
-		if next = l.Line + 1; l.Through > 0 {
-			next, together = l.Through+1, together+1
-		}
-	}
-	require.Equal(t, many+3, next)
-	require.Positive(t, together)
-	_, err = io.Copy(io.Discard, in)
-	require.NoError(t, err)
 }
 
-// The lines that are on their way are bounded by their bytes, too.
+// The lines that are on their way are bounded by their bytes, too; a single one
+// may have more.
 func TestImportOfLargeLines(t *testing.T) {
 	w := newWorld(t)
 	w.docs()
@@ -128,7 +170,8 @@ func TestImportOfLargeLines(t *testing.T) {
 		}
 		return false
 	}, persisttest.FailBefore)
-	body := &largeLines{most: 20, text: strings.Repeat("x", 3<<20)}
+	w.api.SetImportWindow(100)
+	body := &eachLine{most: 100}
 	r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/import", body)
 	r.Header.Set("Content-Type", lines)
 	rec := newRecorder()
@@ -137,29 +180,31 @@ func TestImportOfLargeLines(t *testing.T) {
 		defer close(ended)
 		w.api.ServeHTTP(rec, r)
 	}()
-	require.Eventually(t, func() bool { return body.given() >= 5 }, eventually, tick)
-	require.Never(t, func() bool { return body.given() > 8 }, 300*time.Millisecond, tick)
+	// Two fit, and the third one waits for room.
+	require.Eventually(t, func() bool { return body.given() == 3 }, eventually, tick)
+	require.Never(t, func() bool { return body.given() > 3 }, 300*time.Millisecond, tick)
 	release()
 	<-ended
-	require.Contains(t, rec.Body.String(), `{"end":true,"lines":20}`)
+	require.Contains(t, rec.Body.String(), `{"end":true,"lines":100}`)
+	w.api.SetImportWindow(1)
+	require.Equal(t, httpapi.ImportedLine{End: true, Lines: 2}, w.bring(strings.Repeat(`{"pod":"docs","name":"a","state":{}}`+"\n", 2))[2])
 }
 
-// largeLines are lines of an import that are made when they are read.
-type largeLines struct {
+// eachLine are lines of an import of about 40 bytes, each given alone.
+type eachLine struct {
 	most int
-	text string
 	n    atomic.Int64
 	rest []byte
 }
 
-func (l *largeLines) given() int { return int(l.n.Load()) }
+func (l *eachLine) given() int { return int(l.n.Load()) }
 
-func (l *largeLines) Read(b []byte) (int, error) {
+func (l *eachLine) Read(b []byte) (int, error) {
 	if len(l.rest) == 0 {
 		if l.given() == l.most {
 			return 0, io.EOF
 		}
-		l.rest = fmt.Appendf(nil, `{"pod":"docs","name":"l%d","state":{"text":%q}}`+"\n", l.n.Add(1), l.text)
+		l.rest = fmt.Appendf(nil, `{"pod":"docs","name":"l%02d","state":{}}`+"\n", l.n.Add(1))
 	}
 	n := copy(b, l.rest)
 	l.rest = l.rest[n:]

@@ -22,6 +22,7 @@ type importResults struct {
 	mu     sync.Mutex
 	lines  []ImportedLine
 	bytes  int
+	tail   int // the line that came last
 	end    ImportedLine
 	closed bool // there are no more
 	broken bool // the body did not come to its end
@@ -45,7 +46,7 @@ func (r *importResults) add(l ImportedLine) {
 	case r.bytes < resultBytes || last < 0:
 		r.lines = append(r.lines, l)
 		r.bytes += size
-	case r.lines[last].alike(l):
+	case r.lines[last].alike(l) && max(r.lines[last].Line, r.lines[last].Through) == r.tail:
 		r.lines[last].Through = l.Line
 		r.lines[last].Name, r.lines[last].ETag = "", ""
 	case r.bytes < resultTimes*resultBytes:
@@ -54,6 +55,7 @@ func (r *importResults) add(l ImportedLine) {
 	default:
 		r.end.Untold++
 	}
+	r.tail = l.Line
 	r.wake()
 }
 

@@ -77,7 +77,7 @@ func postImport(c *call) error {
 	w.begin()
 	ctx, cancel := c.streaming()
 	defer cancel()
-	lines, window, results := make(chan imported, importWindow), newLineWindow(importBytes), newImportResults()
+	lines, window, results := make(chan imported, importWindow), newLineWindow(c.api.window), newImportResults()
 	var told sync.WaitGroup
 	told.Go(func() {
 		settleImported(ctx, lines, window, results)

@@ -193,6 +193,13 @@ func TestWatchGap(t *testing.T) {
 	require.EqualValues(t, 10, d.History.Changes)
 	require.Positive(t, d.History.Dropped)
 	w.get(room+"/state?revision=3").is(410, "revision_dropped")
+	var history httpapi.HistoryList
+	w.get(room + "/history?limit=1").is(200).into(&history)
+	require.True(t, history.Dropped)
+	require.Equal(t, history.Items[0].Revision, history.Oldest.Revision)
+	require.Equal(t, history.Items[0].Life, history.Oldest.Life)
+	w.put("/v1/pods/docs/entities/new/state", `{}`).is(201)
+	require.NotContains(t, w.get("/v1/pods/docs/entities/new/history").is(200).body, "oldest")
 	w.get(room+"/state?at=2001-01-01T00:00:00Z").is(410, "revision_dropped")
 }
 
