@@ -164,7 +164,7 @@ func (s *CompletionService) admit(ctx context.Context, f *Future, timeout time.D
 	case s.closed:
 		s.mu.Unlock()
 		return 0, errClosed()
-	case s.room() && len(s.waiting) == 0:
+	case s.room(): // so nobody waits
 		s.enter(f)
 		s.mu.Unlock()
 		return timeout, nil

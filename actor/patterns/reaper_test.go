@@ -53,6 +53,7 @@ func TestReaperGathersInOrder(t *testing.T) {
 	a := w.spawn("a", counter(1, 3*time.Second))
 	b := w.spawn("b", counter(2, 0))
 	c := w.spawn("c", counter(3, time.Second))
+	begun := w.sys.Now()
 	r := w.answer(reaper, patterns.Reap{Message: count{}, Targets: targets(a, b, c, b)}).(patterns.Reaped)
 	require.Equal(t, patterns.Reaped{Complete: true, Results: []patterns.ReapResult{
 		{Target: a, Value: 1}, {Target: b, Value: 2}, {Target: c, Value: 3}, {Target: b, Value: 2},
@@ -65,6 +66,7 @@ func TestReaperGathersInOrder(t *testing.T) {
 	w.exec.Run()
 	require.Equal(t, []int{2}, patterns.ValuesOf[int](of[patterns.Reaped](client)[0]))
 	require.Empty(t, w.dead)
+	require.Equal(t, 3*time.Second, w.sys.Now().Sub(begun), "no timer is left")
 }
 
 func TestReaperOfNobodyIsCompleteAtOnce(t *testing.T) {
