@@ -3,6 +3,7 @@ package filter
 import (
 	"encoding/binary"
 	"math"
+	"strings"
 )
 
 // AppendKey appends bytes to dst by which the value sorts: comparing keys as
@@ -29,14 +30,14 @@ func (v Value) AppendKey(dst []byte) []byte {
 // AppendTextKey appends a text so that it sorts by its bytes and is the
 // beginning of no other one's key.
 func AppendTextKey(dst []byte, s string) []byte {
-	for i := range len(s) {
-		if s[i] == 0 {
-			dst = append(dst, 0, 0xff)
-			continue
+	for {
+		zero := strings.IndexByte(s, 0)
+		if zero < 0 {
+			return append(append(dst, s...), 0, 1)
 		}
-		dst = append(dst, s[i])
+		dst = append(append(dst, s[:zero]...), 0, 0xff)
+		s = s[zero+1:]
 	}
-	return append(dst, 0, 1)
 }
 
 // Descend turns round the order of a key, in place.
