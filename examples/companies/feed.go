@@ -41,20 +41,21 @@ func (f fed) String() string {
 // is sent again.
 type feed struct {
 	generator *generator
-	state     entity.Ref
-	name      string // of the feed; its headlines' ids begin with it
+	name      string       // of the feed; its headlines' ids begin with it
+	state     actor.Target // is told how far it has come
 	to        actor.Target
 
 	ends  chan ended
 	saved chan saved
-	again chan int
+	again chan int // numbers of headlines, or 0 for the state
 
 	firstPause time.Duration
 
 	next    int          // the next headline that is sent first
 	through int          // all of these have had their effect
 	kept    int          // so the state says
-	saving  bool         // it is being told
+	saving  bool         // it is being told, or to be told again
+	refused int          // how often it was, in a row
 	done    map[int]bool // behind through
 	open    int          // sent and not answered, or waiting to be sent again
 	tries   map[int]int
@@ -74,11 +75,11 @@ type saved struct {
 	err     error
 }
 
-func newFeed(g *generator, state entity.Ref, through int, to actor.Target) *feed {
+func newFeed(g *generator, name string, state actor.Target, through int, to actor.Target) *feed {
 	return &feed{
-		generator: g, state: state, name: state.Key().Name, to: to, firstPause: firstPause,
+		generator: g, name: name, state: state, to: to, firstPause: firstPause,
 		// No answer waits for the feed, not even when it has ended.
-		ends: make(chan ended, maxAhead), saved: make(chan saved, 1), again: make(chan int, maxAhead),
+		ends: make(chan ended, maxAhead), saved: make(chan saved, 1), again: make(chan int, maxAhead+1),
 		next: through + 1, through: through, kept: through, done: map[int]bool{}, tries: map[int]int{},
 	}
 }
@@ -112,24 +113,22 @@ func (f *feed) send(ctx context.Context, last int) error {
 		case <-late:
 			return nil // what is open is sent again some time
 		case number := <-f.again:
-			if ctx.Err() != nil {
+			switch {
+			case number == 0:
+				f.saving = false
+			case ctx.Err() != nil:
 				f.open--
-				continue
+			default:
+				f.post(number)
 			}
-			f.post(number)
 		case e := <-f.ends:
 			if err := f.answered(ctx, e); err != nil {
 				return err
 			}
 		case s := <-f.saved:
-			f.saving = false
-			if s.err != nil && ctx.Err() == nil {
-				return fmt.Errorf("note that the feed has come to headline %d: %w", s.through, s.err)
+			if err := f.noted(ctx, s); err != nil {
+				return err
 			}
-			if s.err != nil {
-				return nil
-			}
-			f.kept = s.through
 		}
 	}
 }
@@ -151,12 +150,12 @@ func (f *feed) answered(ctx context.Context, e ended) error {
 			f.open--
 			return nil
 		}
-		f.tries[e.number]++
-		n := f.tries[e.number]
+		n := f.tries[e.number] + 1
+		f.tries[e.number] = n
 		if rejected := (*entity.RejectedError)(nil); n == attempts || errors.As(e.err, &rejected) {
 			return fmt.Errorf("headline %d was refused %d times: %w", e.number, n, e.err)
 		}
-		time.AfterFunc(f.firstPause<<(n-1), func() { f.again <- e.number })
+		f.later(n, e.number)
 		return nil
 	}
 	f.open--
@@ -168,6 +167,24 @@ func (f *feed) answered(ctx context.Context, e ended) error {
 		f.through++
 		delete(f.done, f.through)
 	}
+	return nil
+}
+
+// later has something sent again after its nth refusal.
+func (f *feed) later(n, what int) {
+	time.AfterFunc(f.firstPause<<(n-1), func() { f.again <- what })
+}
+
+// noted goes on when the state has answered.
+func (f *feed) noted(ctx context.Context, s saved) error {
+	if s.err == nil {
+		f.saving, f.kept, f.refused = false, s.through, 0
+		return nil
+	}
+	if f.refused++; f.refused == attempts || ctx.Err() != nil {
+		return fmt.Errorf("note that the feed has come to headline %d: %w", s.through, s.err)
+	}
+	f.later(f.refused, 0)
 	return nil
 }
 

@@ -60,10 +60,22 @@ func TestAFeedGoesOn(t *testing.T) {
 	require.Equal(t, companies, states(t, e.companies))
 	e.settled(t, sectors)
 
-	again := newFeed(newGenerator(newFinder(e.facts), 7), e.feeds.Ref("7-x"), 1500, nil)
-	sum, err := again.run(t.Context(), 1500)
+}
+
+// What a crash has sent again counts once.
+func TestHeadlinesThatComeAgain(t *testing.T) {
+	e := startInMemory(t)
+	names := newFinder(e.facts)
+	relay, err := open(e.System(), names, e.facts, e.pods, 1_000_000, e.at)
 	require.NoError(t, err)
-	require.Zero(t, sum.headlines)
+	for _, through := range []int{0, 500 - maxAhead, 500} {
+		sum, err := newFeed(newGenerator(names, 7), "f", e.feeds.Ref("f"), through, relay).run(t.Context(), 500)
+		require.NoError(t, err)
+		require.Equal(t, 500-through, sum.headlines)
+		companies, sectors := expected(e.facts, 7, 500)
+		require.Equal(t, companies, states(t, e.companies))
+		e.settled(t, sectors)
+	}
 }
 
 // target takes headlines in the newsroom's place.
@@ -79,7 +91,7 @@ func TestAFeedIsBounded(t *testing.T) {
 	e := startInMemory(t)
 	replies := make(chan *actor.Promise, 10_000)
 	to := target{e.System().User(), func(m actor.Message) error { replies <- m.Reply; return nil }}
-	f := newFeed(newGenerator(newFinder(e.facts), 1), e.feeds.Ref("f"), 0, to)
+	f := newFeed(newGenerator(newFinder(e.facts), 1), "f", e.feeds.Ref("f"), 0, to)
 	done := make(chan error, 1)
 	go func() {
 		_, err := f.run(t.Context(), 3*maxAhead)
@@ -90,13 +102,16 @@ func TestAFeedIsBounded(t *testing.T) {
 		first = append(first, <-replies)
 	}
 	slices.Reverse(first)
-	for _, r := range first[:maxAhead-1] { // all but the first one
+	for _, r := range first[:maxAhead-2] { // all but the first two
 		require.Empty(t, replies)
 		r.Complete(delivered{})
 	}
 	require.Empty(t, states(t, e.feeds), "nothing is whole")
 	first[maxAhead-1].Complete(delivered{})
-	for range 2 * maxAhead {
+	(<-replies).Complete(delivered{})
+	require.Equal(t, map[string]Feed{"f": {Through: 1}}, states(t, e.feeds), "the second is still under way")
+	first[maxAhead-2].Complete(delivered{})
+	for range 2*maxAhead - 1 {
 		(<-replies).Complete(delivered{})
 	}
 	require.NoError(t, <-done)
@@ -117,7 +132,7 @@ func TestRefusedHeadlinesAreSentAgain(t *testing.T) {
 			m.Reply.Complete(delivered{companies: 1})
 			return nil
 		}}
-		f := newFeed(newGenerator(newFinder(e.facts), 1), e.feeds.Ref("f"), 0, to)
+		f := newFeed(newGenerator(newFinder(e.facts), 1), "f", e.feeds.Ref("f"), 0, to)
 		f.firstPause = time.Microsecond
 		sum, err := f.run(t.Context(), 10)
 		if want == "" {
@@ -127,6 +142,38 @@ func TestRefusedHeadlinesAreSentAgain(t *testing.T) {
 		} else {
 			require.ErrorContains(t, err, want)
 			require.LessOrEqual(t, f.through, 2)
+		}
+	}
+}
+
+// What the state refuses is told again, so often; what is sent meanwhile is
+// bounded.
+func TestARefusedStateIsToldAgain(t *testing.T) {
+	e := startInMemory(t)
+	for times, want := range map[int]string{attempts - 1: "", attempts: "note that the feed has come to headline "} {
+		sent, tries := 0, 0
+		to := target{e.System().User(), func(m actor.Message) error {
+			sent++
+			m.Reply.Complete(delivered{})
+			return nil
+		}}
+		state := target{e.System().User(), func(m actor.Message) error {
+			if tries++; tries <= times {
+				require.LessOrEqual(t, sent, maxAhead)
+				return errors.New("not now")
+			}
+			m.Reply.Complete(nil)
+			return nil
+		}}
+		f := newFeed(newGenerator(newFinder(e.facts), 1), "f", state, 0, to)
+		f.firstPause = time.Microsecond
+		sum, err := f.run(t.Context(), 2*maxAhead)
+		if want == "" {
+			require.NoError(t, err)
+			require.Equal(t, 2*maxAhead, sum.headlines)
+			require.Equal(t, 2*maxAhead, f.kept)
+		} else {
+			require.ErrorContains(t, err, want)
 		}
 	}
 }

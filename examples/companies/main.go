@@ -113,8 +113,8 @@ func (o options) feed(ctx context.Context, out io.Writer, s *server.Server, f *f
 	if err != nil {
 		return fmt.Errorf("open the newsroom: %w", err)
 	}
-	state := h.feeds.Ref(fmt.Sprintf("%d-%08x", o.Seed, f.sum))
-	through, err := came(ctx, h, state.Key().Name)
+	name := fmt.Sprintf("%d-%08x", o.Seed, f.sum)
+	through, err := came(ctx, h, name)
 	switch {
 	case ctx.Err() != nil:
 		return nil
@@ -122,7 +122,7 @@ func (o options) feed(ctx context.Context, out io.Writer, s *server.Server, f *f
 		return fmt.Errorf("find out how far the feed has come: %w", err)
 	}
 	_, _ = fmt.Fprintf(out, "%d companies of %s; the feed goes on behind headline %d\n", len(names.named), f.file, through)
-	sum, err := newFeed(newGenerator(names, o.Seed), state, through, relay).run(ctx, o.Headlines)
+	sum, err := newFeed(newGenerator(names, o.Seed), name, h.feeds.Ref(name), through, relay).run(ctx, o.Headlines)
 	report(ctx, out, sum, o.Headlines)
 	return err
 }
