@@ -280,3 +280,20 @@ func TestBusyFutures(t *testing.T) {
 	require.Zero(t, s.Status().Active+s.Status().Waiting)
 	require.EqualValues(t, 4000, s.Status().Passed)
 }
+
+// Who sees the end of a future finds room for another.
+func TestBusyFuturesMakeRoom(t *testing.T) {
+	b := newBusy(t)
+	echo := b.spawn("echo", actor.PropsFunc(func(c *actor.Context, msg any) error { c.Respond(msg); return nil }))
+	s := patterns.NewCompletionService(b.sys, patterns.Config{Limit: 4, Timeout: patience})
+	defer s.Close()
+	b.senders(20_000, func(i int) {
+		f, err := s.Start(context.Background(), echo, i, 0)
+		if err == nil {
+			_, err = f.Wait(context.Background())
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
