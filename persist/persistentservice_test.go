@@ -868,6 +868,44 @@ func TestBadManagersOfJobs(t *testing.T) {
 	}
 }
 
+// touchy is a job that cannot always be encoded.
+type touchy struct{ Way way }
+
+type way string
+
+func (w way) MarshalText() ([]byte, error) {
+	if w == "panics" {
+		panic("on purpose")
+	}
+	return []byte(w), nil
+}
+
+func (w *way) UnmarshalText(text []byte) error {
+	*w = way(text)
+	return nil
+}
+
+// TestAJobThatCannotBeEncoded: it is refused, and the others are done.
+func TestAJobThatCannotBeEncoded(t *testing.T) {
+	b := newBench(t, 1, persist.CommitterConfig{})
+	var done []way
+	ref, err := b.sys.Spawn("", persist.PersistentServiceManager[touchy]{Name: "t", Slots: 1, Committer: b.committer, Work: func(_ context.Context, j persist.Job[touchy]) error {
+		done = append(done, j.Payload.Way)
+		return nil
+	}}.Props())
+	require.NoError(t, err)
+	b.tell(ref, touchy{"a"})
+	_, err = ref.Ask(context.Background(), touchy{"panics"})
+	var panicked *actor.PanicError
+	require.ErrorAs(t, err, &panicked)
+	require.ErrorContains(t, err, "$queues/t")
+	b.tell(ref, touchy{"b"})
+	b.exec.RunFor(time.Minute)
+	require.Equal(t, []way{"a", "b"}, done)
+	require.EqualValues(t, 2, ask[patterns.State](b, ref, patterns.Status{}).Passed, "it was not restarted")
+	b.close()
+}
+
 // TestJobsUseTheDefaultService: where the manager names none.
 func TestJobsUseTheDefaultService(t *testing.T) {
 	b := newBench(t, 1, persist.CommitterConfig{})

@@ -211,7 +211,11 @@ func (h *serviceHost) newJob(ctx *actor.Context, m actor.Message, slot bool) (*j
 		return nil, &actor.FullError{Ref: h.self, Capacity: h.cfg.queue}
 	}
 	p := &h.cfg.persistent
-	state, err := p.Codec.Append(nil, m.Payload)
+	var state []byte
+	err := guarded(func() (err error) {
+		state, err = p.Codec.Append(nil, m.Payload)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
