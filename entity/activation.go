@@ -65,7 +65,7 @@ type activation struct {
 	holds     hold
 	viewed    bool // the view shows an acknowledged state, also while reading fails
 	anew      bool // the next recovery is from the journal alone
-	owes      bool // the store has, or may have, messages of it to deliver
+	owes      bool // the store has, or may have, messages of it to deliver, or reminders that the host does not know of
 	unsure    bool // a commit's outcome is unknown, and the store was not read since
 	reloading bool // a timer is set that reads it again
 	leaving   bool // it leaves once what it began for that is durable
@@ -139,6 +139,8 @@ func (a *activation) dispatch(ctx *actor.Context, m *Message, reply *actor.Promi
 		a.refuse(ctx, m, reply, a.reason)
 	case m.op == opTouch:
 		answer(reply, nil, nil)
+	case m.op == opRemind:
+		a.reminderDue(ctx, m, reply)
 	default:
 		a.turn(ctx, m, reply)
 	}

@@ -122,6 +122,7 @@ func (a *activation) remove(ctx *actor.Context, m *Message, reply *actor.Promise
 		u.Life, u.Expect = a.head.life, a.head.stored
 		u.Force = a.async.failure() != nil // the store may hold a write whose outcome is unknown
 		u.Changes = []persist.Change{a.ending(ctx, e.revision)}
+		e.reminders = a.mail.reminders.gone()
 	}
 	a.submitRemoval(ctx, u, e)
 }

@@ -15,14 +15,15 @@ import (
 // happens after the turn's commit, in order, and not at all when the handler
 // fails.
 type Context struct {
-	a       *activation
-	actor   *actor.Context
-	message *Message
-	effects []effect
-	parcels []*parcel // to be sent once
-	raised  []raised  // events, of an event-sourced entity
-	state   any       // what they are applied to
-	err     error     // the first request that could not be taken
+	a         *activation
+	actor     *actor.Context
+	message   *Message
+	effects   []effect
+	parcels   []*parcel // to be sent once
+	reminders *setReminders
+	raised    []raised // events, of an event-sourced entity
+	state     any      // what they are applied to
+	err       error    // the first request that could not be taken
 }
 
 // effect is something to be done once a turn is durable.

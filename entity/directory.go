@@ -1,6 +1,8 @@
 package entity
 
 import (
+	"time"
+
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
@@ -57,8 +59,12 @@ type Host interface {
 	// though they have messages to deliver.
 	Closing() bool
 	// Owes says that the activation ended with messages of SendOnce to deliver,
-	// or may have: the entity must be woken soon.
+	// or with reminders that the host does not know of, or may have: the entity
+	// must be woken soon.
 	Owes()
+	// Remind says, durably, when a reminder of the entity is to be handled; with
+	// the zero time, that there is none of this name.
+	Remind(name string, at time.Time)
 	// Gone says that the activation has ended and takes no more messages, and
 	// whether units of it may still be at the committer.
 	Gone(unsettled bool)

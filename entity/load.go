@@ -146,13 +146,15 @@ func (a *activation) begin(l loaded) {
 	a.model.adopt(l.state)
 	r.State, r.Schema = l.enc, a.spec.Version
 	a.host.SetView(&r)
+	a.tellReminders(a.mail.reminders.news())
 }
 
 // owesMail reports whether the store has, or may have, rows of messages that the
-// entity is to deliver or to remove.
+// entity is to deliver or to remove, or of reminders that the host does not know
+// of.
 func (a *activation) owesMail() bool {
-	o := a.mail.outbox
-	return a.owes || !o.idle() || o != nil && o.last > 0 && (a.poison != nil || a.inFlight > 0)
+	o, unsettled := a.mail.outbox, a.poison != nil || a.inFlight > 0
+	return a.owes || !o.idle() || unsettled && (o != nil && o.last > 0 || a.mail.reminders.unsettled())
 }
 
 // tryAgain reads an entity again after a while that has messages to deliver, or

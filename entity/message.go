@@ -29,6 +29,7 @@ type Message struct {
 	enc     []byte // its encoding, for types that hold references
 	id      string // see WithID
 	once    *once  // of a message of SendOnce
+	remind  *reminding
 
 	about *Message // that Admit asks about
 }
@@ -45,6 +46,7 @@ const (
 	opRebuild             // be recovered from the journal alone
 	opRetry               // be recovered anew, if quarantined
 	opAdmit               // say whether another message would be handled
+	opRemind              // handle a reminder that is due
 )
 
 // Delete returns a message that deletes the entity: durable before it is
@@ -90,6 +92,8 @@ func (m *Message) Name() string {
 		return "retry"
 	case opAdmit:
 		return "admit"
+	case opRemind:
+		return "remind"
 	default:
 		return m.handler.name
 	}

@@ -29,6 +29,8 @@ type entry struct {
 	changes  []persist.Change // of such a turn
 	position uint64           // of the last of them
 	rows     uint64           // the last of its rows, counted by the flusher of an asynchronous entity
+
+	reminders []remindNews // that the turn has changed
 }
 
 // releaseQueue holds the entries of turns that wait, in the order of the turns.
@@ -131,6 +133,7 @@ func (a *activation) letReady(ctx *actor.Context) {
 // letOut publishes one turn: the view first, so that whoever hears of the turn
 // also sees it; then the reply, the effects and the change.
 func (a *activation) letOut(ctx *actor.Context, e *entry) {
+	a.tellReminders(e.reminders)
 	if e.err != nil {
 		a.refuse(ctx, e.message, e.reply, e.err)
 		return
@@ -140,6 +143,7 @@ func (a *activation) letOut(ctx *actor.Context, e *entry) {
 	}
 	if e.silent {
 		answer(e.reply, Ack{Life: e.life, Revision: e.revision}, nil)
+		e.doEffects(ctx)
 		return
 	}
 	switch {

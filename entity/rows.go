@@ -20,6 +20,8 @@ const (
 	inboxRows = "inbox"
 	// answerRows hold first answers by message id.
 	answerRows = "answer"
+	// ReminderRows hold, by name, what the entity is to be reminded of.
+	ReminderRows = "reminder"
 	// SnapshotRows hold the last snapshot of an event-sourced entity.
 	SnapshotRows = "snapshot"
 )
@@ -38,9 +40,10 @@ const (
 // Most entities have nothing of one kind or the other: nil, for the methods that
 // read.
 type mail struct {
-	outbox  *outbox
-	inbox   inbox
-	answers *answers
+	outbox    *outbox
+	inbox     inbox
+	answers   *answers
+	reminders *reminders
 }
 
 // sends returns the outbox, made if need be.
@@ -57,6 +60,14 @@ func (m *mail) answered() *answers {
 		m.answers = &answers{}
 	}
 	return m.answers
+}
+
+// reminds returns the reminders, made if need be.
+func (m *mail) reminds() *reminders {
+	if m.reminders == nil {
+		m.reminders = &reminders{}
+	}
+	return m.reminders
 }
 
 // readRows reads an entity's rows. One that cannot be read leaves the entity
@@ -85,6 +96,8 @@ func parseMail(rows []persist.Row) (m mail, err error) {
 			err = m.inbox.parse(r)
 		case answerRows:
 			err = m.answered().parse(r)
+		case ReminderRows:
+			err = m.reminds().parse(r)
 		}
 		if err != nil {
 			return mail{}, fmt.Errorf("%s: its %s row %q: %w: %w", r.Key, r.Kind, r.ID, snapshot.ErrCorrupt, err)

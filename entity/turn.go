@@ -90,6 +90,11 @@ func (a *activation) run(ctx *actor.Context, m *Message, reply *actor.Promise) {
 			e.doEffects(ctx)
 		}
 		e.err, e.value = a.failure(m.handler.name, err), nil
+		if r := m.reminder(); r != nil && !errors.Is(e.err, ErrBusy) { // its outbox is full
+			a.remindFailed(ctx, e, r, e.err)
+			a.push(ctx, e)
+			return
+		}
 		if a.head.revision > 0 && (m.once == nil || !later(e.err)) { // else it comes again, and is to be handled then
 			a.finish(ctx, e, a.noted(m, kept, e))
 		}
@@ -97,6 +102,9 @@ func (a *activation) run(ctx *actor.Context, m *Message, reply *actor.Promise) {
 		return
 	}
 	e.effects = c.effects
+	if m.reminder() != nil {
+		e.value = nil // nobody asked
+	}
 	if m.handler.kind != KindQuery {
 		a.change(ctx, c, e, enc, kept)
 	} else if mutant.On(mutant.QueryUndurable) {
@@ -119,7 +127,7 @@ func (a *activation) change(ctx *actor.Context, c *Context, e *entry, enc []byte
 	if !changed && a.head.revision == 0 {
 		return // a command that raised no event, of an entity that is not there
 	}
-	rows := a.mail.outbox.add(c.parcels)
+	rows := append(a.mail.outbox.add(c.parcels), a.remind(ctx, c, e)...)
 	if !changed {
 		a.finish(ctx, e, append(rows, a.noted(e.message, kept, e)...))
 		return
@@ -182,8 +190,8 @@ func (a *activation) result(c *Context, e *entry) (enc []byte, err error) {
 	if err == nil {
 		err = c.err
 	}
-	if err == nil && len(c.parcels) > 0 && a.spec.sourcing != nil && a.head.revision == 0 && len(c.raised) == 0 {
-		err = errors.New("it sends once without an event that creates the entity")
+	if err == nil && (len(c.parcels) > 0 || c.reminders.any()) && a.spec.sourcing != nil && a.head.revision == 0 && len(c.raised) == 0 {
+		err = errors.New("it sends once, or sets a reminder, without an event that creates the entity")
 	}
 	if err == nil {
 		e.value, err = a.detach(c.message.handler, v)

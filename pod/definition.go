@@ -156,6 +156,7 @@ func (p *Pods) Start(ctx context.Context, d entity.Definition) (*Pod, error) {
 	}
 	pod.recoverEagerly()
 	pod.resumeOutboxes()
+	pod.reminders.begin()
 	return pod, nil
 }
 

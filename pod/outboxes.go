@@ -85,7 +85,8 @@ func (p *Pod) touch(name string) *actor.Promise {
 	return reply
 }
 
-// wakeSoon brings an entity back that ended with messages to deliver.
+// wakeSoon brings an entity back that ended with messages to deliver, or with
+// reminders that nobody has been told of.
 func (p *Pod) wakeSoon(name string) {
 	if p.pods.closing.Load() || mutant.On(mutant.OwesForgotten) {
 		return

@@ -26,6 +26,7 @@ type Pod struct {
 	slots     slots
 	indexes   indexing
 	pinned    pins
+	reminders reminders
 	swept     uint64 // the count of uses at the last sweep; the manager's alone
 
 	def  atomic.Pointer[stored]
@@ -43,6 +44,7 @@ func newPod(p *Pods, d stored, spec *entity.Spec) *Pod {
 		pod.hub = &p.volatile.hub
 	}
 	pod.slots.init()
+	pod.reminders.init(pod)
 	pod.def.Store(&d)
 	if spec != nil {
 		pod.spec.Store(spec)
@@ -62,6 +64,7 @@ func (p *Pod) start() error {
 	p.index()
 	p.recoverEagerly()
 	p.resumeOutboxes()
+	p.reminders.begin()
 	return nil
 }
 

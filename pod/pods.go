@@ -37,6 +37,13 @@ type Config struct {
 	// RecoverAtOnce is how many entities an eager pod recovers at a time. 0
 	// means 64.
 	RecoverAtOnce int
+	// RemindAtOnce is how many entities of a pod are reminded at a time. 0 means
+	// 256.
+	RemindAtOnce int
+	// RemindersHeld is how many of a pod's reminders are in memory, at least two
+	// for each that RemindAtOnce allows: those that are due next. The others are
+	// read from the store when their time comes near. 0 means 65,536.
+	RemindersHeld int
 	// Committer tunes how changes are grouped into commits.
 	Committer persist.CommitterConfig
 }
@@ -57,6 +64,13 @@ func (c Config) withDefaults() Config {
 	if c.RecoverAtOnce <= 0 {
 		c.RecoverAtOnce = 64
 	}
+	if c.RemindAtOnce <= 0 {
+		c.RemindAtOnce = 256
+	}
+	if c.RemindersHeld <= 0 {
+		c.RemindersHeld = 65_536
+	}
+	c.RemindersHeld = max(c.RemindersHeld, 2*c.RemindAtOnce)
 	return c
 }
 

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/entity"
@@ -64,6 +65,8 @@ func (s *slot) Used()              { s.used.Store(s.residents.use()) }
 func (s *slot) Stays() bool        { return s.stay.Load() }
 func (s *slot) SetStays(stay bool) { s.pod.setStays(s.name, stay) }
 func (s *slot) Owes()              { s.pod.wakeSoon(s.name) }
+
+func (s *slot) Remind(name string, at time.Time) { s.pod.reminders.tell(s.name, name, at) }
 
 // SetRemoving counts the deletions under way in the pod.
 func (s *slot) SetRemoving(removing bool) {

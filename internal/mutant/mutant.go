@@ -188,6 +188,12 @@ const (
 	// (G5).
 	AnswersNotKept Name = "answers-not-kept"
 
+	// ReminderStays: the turn that a reminder led to leaves its row as it was
+	// (G3).
+	ReminderStays Name = "reminder-stays"
+	// ReminderEarly: a reminder is handled before it is due (G3).
+	ReminderEarly Name = "reminder-early"
+
 	// In package pod.
 
 	// ClaimRefused: messages that an ending entity has left are not given to the
@@ -202,6 +208,8 @@ const (
 	// OwesForgotten: an entity that ended with messages to deliver is not
 	// brought back (G7).
 	OwesForgotten Name = "owes-forgotten"
+	// RemindersNotRead: a pod that starts does not read its reminders (G5).
+	RemindersNotRead Name = "reminders-not-read"
 	// CloseLosesAsync: closing the pods does not have the entities leave memory
 	// first (G5).
 	CloseLosesAsync Name = "close-loses-async"
@@ -277,10 +285,13 @@ func All() []Mutant {
 		{OutboxNotResumed, "G5: a recovered entity does not send what its outbox holds", "entity"},
 		{RepeatHandledAgain, "G2: a message with an id that was answered is handled again", "entity"},
 		{AnswersNotKept, "G5: the first answers to messages with ids are not committed", "entity"},
+		{ReminderStays, "G3: the turn that a reminder led to leaves its row as it was", "entity"},
+		{ReminderEarly, "G3: a reminder is handled before it is due", "entity"},
 		{ClaimRefused, "G4: messages that an ending entity has left are not given to the next activation", "pod"},
 		{SlotForgetsUnsettled, "G5: a new slot does not know that units of the one before it are under way", "pod"},
 		{OutboxesNotWoken, "G5: a pod that starts does not wake the entities that have messages to deliver", "pod"},
 		{OwesForgotten, "G7: an entity that ended with messages to deliver is not brought back", "pod"},
+		{RemindersNotRead, "G5: a pod that starts does not read its reminders", "pod"},
 		{CloseLosesAsync, "G5: closing the pods does not have the entities leave memory first", "pod"},
 	}
 }
