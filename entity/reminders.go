@@ -169,10 +169,15 @@ func (r *reminder) again(now time.Time) *reminder {
 	return &n
 }
 
-// passedOver reports whether the period went by and MissedSkip has nobody
-// reminded of it.
-func (r *reminder) passedOver(now time.Time) bool {
-	return r.missed == MissedSkip && r.every > 0 && r.attempt == 1 && now.Sub(r.due) > min(r.every/2, maxLate)
+// passedOver returns what becomes of a reminder whose period went by when
+// MissedSkip has nobody reminded of it, and whether that is so. A reminder of
+// which an attempt was made has not gone by.
+func (r *reminder) passedOver(now time.Time) (to *reminder, is bool) {
+	earliest := now.Add(-min(r.every/2, maxLate))
+	if r.missed != MissedSkip || r.every == 0 || r.attempt > 1 || !r.due.Before(earliest) {
+		return nil, false
+	}
+	return r.after(earliest.Add(-1)), true
 }
 
 // encode writes the reminder as its row. When it is to be handled comes first:
@@ -272,14 +277,18 @@ func (s *setReminders) any() bool { return s != nil && s.count > 0 }
 func (a *activation) reminderDue(ctx *actor.Context, m *Message, reply *actor.Promise) {
 	r, now := a.mail.reminders.get(m.remind.name), ctx.Now()
 	e := &entry{silent: true, reply: reply, message: m, life: a.head.life, revision: a.head.revision}
+	if r == nil {
+		a.push(ctx, e)
+		return
+	}
+	to, passed := r.passedOver(now)
 	switch {
-	case r == nil:
 	case now.Before(r.next) && !mutant.On(mutant.ReminderEarly):
 		e.reminders = []remindNews{{r.name, r.next}}
 	case m.remind.refused != nil:
 		a.remindFailed(ctx, e, r, m.remind.refused)
-	case r.passedOver(now):
-		a.finish(ctx, e, a.mail.reminders.put(nil, e, r.name, r.after(now)))
+	case passed:
+		a.finish(ctx, e, a.mail.reminders.put(nil, e, r.name, to))
 	default:
 		msg, err := a.spec.Decode(r.what, r.body)
 		if err == nil && msg.handler.kind == KindQuery {

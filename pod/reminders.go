@@ -61,6 +61,11 @@ type reminders struct {
 	flights  int       // with those that are over and unanswered
 	behind   int64     // nothing that is not held is to be handled before
 	timer    *reminderTimer
+
+	// After failures, which the rows do not show, they are not read before
+	// readable; setback grows while nothing succeeds.
+	readable int64
+	setback  time.Duration
 }
 
 type reminderKey struct{ name, id string }
@@ -68,7 +73,8 @@ type reminderKey struct{ name, id string }
 // alarm is one reminder that is held. Times are in nanoseconds of Unix time.
 type alarm struct {
 	reminderKey
-	at      int64 // when its entity is woken
+	due     int64 // when it is to be handled, as far as is known
+	at      int64 // when its entity is woken: then, or later after a failure
 	place   int   // in the heap
 	flight  *flight
 	told    bool          // the entity has said, since it was woken, when it is due,
@@ -76,6 +82,8 @@ type alarm struct {
 	pause   time.Duration // after the last failure
 	refused error         // the store's answer to the last commit, if it was for the data
 }
+
+func newAlarm(key reminderKey, due int64) *alarm { return &alarm{reminderKey: key, due: due, at: due} }
 
 // flight is an entity that was woken and has not answered.
 type flight struct {
@@ -117,16 +125,19 @@ func (r *reminders) tell(name, id string, at time.Time) {
 	case a != nil && a.flight != nil:
 		a.told, a.gone = true, at.IsZero()
 		if !a.gone {
-			a.at = at.UnixNano()
+			a.due = at.UnixNano()
 		}
 		r.mu.Unlock()
 		return // what comes of it is seen when the entity has answered
+	case a != nil && !at.IsZero() && a.due == at.UnixNano():
+		r.mu.Unlock()
+		return // and it keeps its pause: an entity whose commit failed is read, and tells this
 	case a != nil:
 		heap.Remove(&r.waiting, a.place)
 		delete(r.all, key)
 	}
 	if !at.IsZero() {
-		r.hold(&alarm{reminderKey: key, at: at.UnixNano()})
+		r.hold(newAlarm(key, at.UnixNano()))
 	}
 	r.mu.Unlock()
 	r.run()
@@ -198,7 +209,7 @@ func (r *reminders) take() (due []*flight) {
 		r.flights++
 		due = append(due, f)
 	}
-	if !r.reading && (!r.read || r.behind != never && r.behind-int64(remindEarly) <= now && r.hungry()) && !mutant.On(mutant.RemindersNotRead) {
+	if next, needed := r.nextReading(); needed && next <= now && !mutant.On(mutant.RemindersNotRead) {
 		r.reading, r.behind = true, never
 		p.sys.Go(r.readAll)
 	}
@@ -212,10 +223,18 @@ func (r *reminders) free() bool {
 	return r.underWay.Len() < cfg.RemindAtOnce && r.flights < cfg.RemindersHeld/2
 }
 
-// hungry reports whether reading the rows would bring reminders that come before
-// those that are held, or that there is room for.
-func (r *reminders) hungry() bool {
-	return len(r.all) <= r.pod.pods.cfg.RemindersHeld/2 || len(r.waiting) == 0 || r.waiting[0].at > r.behind
+// nextReading returns when the rows are to be read, if that would bring reminders
+// that come before those that are held, or that there is room for.
+func (r *reminders) nextReading() (at int64, needed bool) {
+	switch room := len(r.all) <= r.pod.pods.cfg.RemindersHeld/2; {
+	case r.reading:
+		return 0, false
+	case !r.read:
+		return 0, true
+	case r.behind != never && (room || len(r.waiting) == 0 || r.waiting[0].at > r.behind):
+		return max(r.behind-int64(remindEarly), r.readable), true
+	}
+	return 0, false
 }
 
 // giveUp no longer counts those that take too long.
@@ -236,8 +255,8 @@ func (r *reminders) arm(now int64) {
 	if len(r.waiting) > 0 && r.free() {
 		next = r.waiting[0].at
 	}
-	if r.behind != never && !r.reading && r.hungry() {
-		next = min(next, r.behind-int64(remindEarly))
+	if at, needed := r.nextReading(); needed {
+		next = min(next, at)
 	}
 	if e := r.underWay.Front(); e != nil && len(r.waiting) > 0 {
 		next = min(next, e.Value.(*flight).since+int64(remindPatience))
@@ -287,17 +306,23 @@ func (r *reminders) answered(f *flight, err error) {
 	delete(r.all, a.reminderKey)
 	switch {
 	case err == nil && !a.told, a.told && a.gone:
+		r.setback = 0
 		return
 	case errors.Is(err, entity.ErrQuarantined):
 		return // it tells of all its reminders when it can be read
 	case err == nil:
+		r.setback = 0
 		a.pause, a.refused = 0, nil
-		a.at = max(a.at, now) // behind those that wait already
+		a.at = max(a.due, now) // behind those that wait already
 	default:
 		a.pause = min(max(2*a.pause, minRemindPause), maxRemindPause)
-		a.at = max(a.at, now+int64(a.pause))
+		a.at = max(a.due, now+int64(a.pause))
 		if errors.Is(err, persist.ErrInvalid) {
 			a.refused = err
+		}
+		if r.readable <= now {
+			r.setback = min(max(2*r.setback, minRemindPause), maxRemindPause)
+			r.readable = now + int64(r.setback)
 		}
 	}
 	r.hold(a)
@@ -353,7 +378,7 @@ func (r *reminders) readPage(ctx context.Context, after *persist.Row) (more bool
 		if t, err := entity.ReminderNext(row); err == nil {
 			at = t.UnixNano()
 		}
-		r.hold(&alarm{reminderKey: key, at: at})
+		r.hold(newAlarm(key, at))
 	}
 	return more, nil
 }
