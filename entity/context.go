@@ -70,7 +70,7 @@ func (c *Context) stays(stay bool) {
 func (c *Context) Send(pod, name string, msg any) { c.send(0, pod, name, msg) }
 
 // SendAfter sends a message like Send, once d has passed. What is pending when
-// the process ends is lost.
+// the process ends is lost; Remind keeps it.
 func (c *Context) SendAfter(d time.Duration, pod, name string, msg any) { c.send(d, pod, name, msg) }
 
 func (c *Context) send(d time.Duration, pod, name string, msg any) {

@@ -127,7 +127,8 @@ func (a *activation) change(ctx *actor.Context, c *Context, e *entry, enc []byte
 	if !changed && a.head.revision == 0 {
 		return // a command that raised no event, of an entity that is not there
 	}
-	rows := append(a.mail.outbox.add(c.parcels), a.remind(ctx, c, e)...)
+	rows := a.mail.outbox.add(c.parcels)
+	rows = append(rows, a.remind(ctx, c, e)...)
 	if !changed {
 		a.finish(ctx, e, append(rows, a.noted(e.message, kept, e)...))
 		return

@@ -7,5 +7,7 @@
 // actor and its mailbox; a slot is made by the first message and leaves when it
 // is idle and everything in it is durable. Reading (Get, List) never wakes an
 // entity: it is answered from the view of acknowledged state, or from the store
-// when the entity is not in memory.
+// when the entity is not in memory. What was durable and is not done brings its
+// entity back: messages of SendOnce that are not delivered, and reminders when
+// they are due.
 package pod
