@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 )
 
@@ -134,7 +135,11 @@ func (c *Context) reminder(name string, r Reminder) (*reminder, error) {
 		return nil, fmt.Errorf("%w: Missed is %d; use one of the constants", persist.ErrInvalid, r.Missed)
 	}
 	due = time.Unix(0, due.UnixNano()).UTC()
-	return &reminder{name: name, due: due, next: due, every: r.Every, missed: r.Missed, attempt: 1, what: what, body: body}, nil
+	next := due
+	if mutant.On(mutant.ReminderEarly) {
+		next = due.Add(-20 * time.Millisecond)
+	}
+	return &reminder{name: name, due: due, next: next, every: r.Every, missed: r.Missed, attempt: 1, what: what, body: body}, nil
 }
 
 // setReminder notes what the turn is to make of a name; nil takes its reminder

@@ -283,7 +283,7 @@ func (a *activation) reminderDue(ctx *actor.Context, m *Message, reply *actor.Pr
 	}
 	to, passed := r.passedOver(now)
 	switch {
-	case now.Before(r.next) && !mutant.On(mutant.ReminderEarly):
+	case now.Before(r.next):
 		e.reminders = []remindNews{{r.name, r.next}}
 	case m.remind.refused != nil:
 		a.remindFailed(ctx, e, r, m.remind.refused)

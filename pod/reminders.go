@@ -110,7 +110,7 @@ func (r *reminders) begin() {
 		return // documents set none, and volatile entities cannot
 	}
 	r.mu.Lock()
-	r.begun = true
+	r.begun, r.read = true, mutant.On(mutant.RemindersNotRead)
 	r.mu.Unlock()
 	r.run()
 }
@@ -209,7 +209,7 @@ func (r *reminders) take() (due []*flight) {
 		r.flights++
 		due = append(due, f)
 	}
-	if next, needed := r.nextReading(); needed && next <= now && !mutant.On(mutant.RemindersNotRead) {
+	if next, needed := r.nextReading(); needed && next <= now {
 		r.reading, r.behind = true, never
 		p.sys.Go(r.readAll)
 	}

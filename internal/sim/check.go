@@ -65,7 +65,7 @@ func (r *run) checkRefused(key persist.Key, h []*op) {
 		if o.kind == get || o.outcome != refused && o.op != "reject" && o.op != "fail" && o.op != "crash" {
 			continue
 		}
-		for _, suffix := range []string{"", "-sent", "-told", "-due", "-piped"} {
+		for _, suffix := range []string{"", "-sent", "-told", "-due", "-rung", "-piped"} {
 			never[o.id+suffix] = o
 		}
 	}
@@ -134,6 +134,21 @@ func (r *run) holds(key persist.Key, from, to int) bool {
 		}
 	}
 	return true
+}
+
+// checkReminders: what was set in the life that there is came, and nothing is
+// left of it. Asynchronous entities keep no more promises, and damaged ones are
+// reminded of nothing.
+func (r *run) checkReminders(last map[persist.Key]*op) {
+	for _, o := range r.history {
+		end := last[o.key()]
+		if o.op != "remind" || o.outcome != done || o.pod != things && o.pod != books || end == nil || !end.exists || end.life != o.life {
+			continue
+		}
+		if !contains(end.log, o.id+"-rung") {
+			r.wrong("G5: %s was not reminded of %s: %v", o.key(), o.id, end.log)
+		}
+	}
 }
 
 // checkLives: an entity has at most one life more than deletions that may have

@@ -38,6 +38,7 @@ func (r *run) finish() {
 	w.unruly = false
 	w.rest()
 	r.compare(before, w.everything())
+	r.checkReminders(before)
 	w.checkFolds()
 	r.checkAccounts(w.balances())
 	w.checkPapers()
@@ -53,7 +54,7 @@ func (w *process) rest() {
 		w.exec.RunFor(pause)
 		rows, err := w.disk.base.Rows(ctx, entity.OutboxRows, nil, 1)
 		w.must(err)
-		if len(rows) == 0 && len(w.waiting) == 0 && w.jobs == 0 && w.folds.Status().Lag == 0 {
+		if len(rows) == 0 && w.reminders() == 0 && len(w.waiting) == 0 && w.jobs == 0 && w.folds.Status().Lag == 0 {
 			if quiet { // also nothing that timers have brought since
 				w.checkMemory()
 				return
@@ -69,9 +70,24 @@ func (w *process) rest() {
 	for _, row := range rows {
 		w.wrong("G7: a message of SendOnce of %s is not delivered", row.Key)
 	}
+	if n := w.reminders(); n > 0 {
+		w.wrong("G7: %d reminders have not come", n)
+	}
 	if status := w.folds.Status(); status.Lag > 0 {
 		w.wrong("the projection is %d behind: %v", status.Lag, status.Err)
 	}
+}
+
+// reminders counts those that are still to come, of entities that can be read.
+func (w *process) reminders() (n int) {
+	rows, err := w.disk.base.Rows(context.Background(), entity.ReminderRows, nil, 1000)
+	w.must(err)
+	for _, row := range rows {
+		if row.Key.Pod != frail {
+			n++
+		}
+	}
+	return n
 }
 
 // checkMemory looks whether names without an entity have left memory, where

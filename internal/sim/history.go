@@ -44,7 +44,7 @@ func (o *op) key() persist.Key { return persist.Key{Pod: o.pod, Name: o.name} }
 // adds reports whether the operation, if done, puts its id into the log.
 func (o *op) adds() bool {
 	switch o.op {
-	case "add", "note", "tell", "later", "pipe", "block", "pin":
+	case "add", "note", "tell", "later", "remind", "pipe", "block", "pin":
 		return true
 	}
 	return false

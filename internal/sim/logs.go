@@ -50,6 +50,7 @@ type (
 	look   struct{}                // is a query
 	tell   struct{ ID, To string } // sends a note on
 	later  struct{ ID string }     // has itself sent something in a while
+	remind struct{ ID string }     // the same, and durably
 	pipe   struct{ ID, To string } // asks another one aside
 	block  struct{ ID string }     // takes long
 	pin    struct{ ID string }     // stays in memory, or no longer
@@ -101,6 +102,7 @@ func logged[S any](w *process, pod string, log func(*S) []string, put func(*enti
 			on(c, s, m.ID)
 			c.Send(pod, c.Name(), note{m.ID + "-sent"})
 			c.SendAfter(time.Millisecond, pod, c.Name(), note{m.ID + "-sent"})
+			c.Remind(m.ID, entity.Reminder{Message: note{m.ID + "-sent"}})
 			return errOnPurpose
 		}),
 		"crash": entity.On(func(c *entity.Context, s *S, m crash) error { on(c, s, m.ID); panic("on purpose") }),
@@ -115,8 +117,17 @@ func logged[S any](w *process, pod string, log func(*S) []string, put func(*enti
 			c.SendAfter(time.Duration(w.sys.Uint64()%20_000)*time.Microsecond, pod, c.Name(), due{m.ID + "-due", c.Life()})
 			return nil
 		}),
+		"remind": entity.On(func(c *entity.Context, s *S, m remind) error {
+			on(c, s, m.ID)
+			at := c.Now().Add(time.Duration(w.sys.Uint64()%40_000) * time.Microsecond)
+			c.Remind(m.ID, entity.Reminder{At: at, Message: due{m.ID + "-rung", c.Life()}})
+			return nil
+		}),
 		"due": entity.On(func(c *entity.Context, s *S, m due) error {
 			w.sameLife(c, m.ID, m.Life)
+			if r, is := c.Reminder(); is && c.Now().Before(r.Due) {
+				w.wrong("G3: %s/%s was reminded of %s %v early", c.Pod(), c.Name(), m.ID, r.Due.Sub(c.Now()))
+			}
 			on(c, s, m.ID)
 			return nil
 		}),

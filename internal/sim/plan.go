@@ -243,7 +243,7 @@ func (p *plan) message(rng *rand.Rand) step {
 	s := step{
 		kind: send, pod: p.anyPod(rng), name: p.anyName(rng), who: rng.IntN(senders), tag: rng.IntN(12) == 0,
 		op: choose(rng, "add", "add", "add", "add", "note", "note", "touch", "reject", "fail", "crash", "look",
-			"tell", "later", "pipe", "block", "pin", "retry", "delete", "delete", "passivate", "rebuild"),
+			"tell", "later", "remind", "remind", "pipe", "block", "pin", "retry", "delete", "delete", "passivate", "rebuild"),
 	}
 	if rng.IntN(6) == 0 {
 		s.kind, s.d = ask, choose(rng, 3*time.Millisecond, 50*time.Millisecond, 10*time.Second)

@@ -228,6 +228,8 @@ func (w *process) children(o *op) {
 		child.id, child.name, child.to = o.id+"-told", o.to, ""
 	case "later":
 		child.id = o.id + "-due"
+	case "remind":
+		child.id = o.id + "-rung"
 	case "pipe":
 		child.id, child.to = o.id+"-piped", ""
 	default:
@@ -257,6 +259,8 @@ func (w *process) message(o *op) any {
 		msg = tell{o.id, o.to}
 	case "later":
 		msg = later{o.id}
+	case "remind":
+		msg = remind{o.id}
 	case "pipe":
 		msg = pipe{o.id, o.to}
 	case "block":
