@@ -23,6 +23,9 @@ type Company struct {
 	Recent    []int   `json:"recent"`    // scores of the last mentions, the newest last
 	Sentiment float64 `json:"sentiment"` // their mean, from -3 to 3
 	Headline  string  `json:"headline"`  // the last one
+
+	Digests int     `json:"digests"` // that were made
+	Digest  *Digest `json:"digest"`  // the last one
 }
 
 // Mentioned is the message "mentioned": a headline names the company.
@@ -36,8 +39,8 @@ type Mentioned struct {
 // an id, so that one that is sent again, after a crash, counts once.
 //
 // Its sector is told with SendOnce what all mentions come to, and not what
-// changed.
-func companyType(f *facts) entity.Type[Company] {
+// changed. From its first mention on the company makes a digest every so often.
+func companyType(f *facts, every time.Duration) entity.Type[Company] {
 	return entity.Type[Company]{
 		Name: "companies",
 		Init: func(_ context.Context, symbol string) (Company, error) {
@@ -52,8 +55,15 @@ func companyType(f *facts) entity.Type[Company] {
 				if m.Score < -maxScore || m.Score > maxScore {
 					return entity.Rejectf("a score is from %d to %d", -maxScore, maxScore)
 				}
+				if c.Revision() == 0 {
+					remind(c, every)
+				}
 				s.mentioned(m)
 				c.SendOnce("sectors", s.Sector, CompanyChanged{Company: c.Name(), Now: s.tally()})
+				return nil
+			}),
+			"summarise": entity.On(func(c *entity.Context, s *Company, _ Summarise) error {
+				s.summarise(c)
 				return nil
 			}),
 			"tally": entity.Query(func(_ *entity.Context, s *Company, _ TellTally) (Tally, error) { return s.tally(), nil }),

@@ -92,7 +92,7 @@ func TestTheFeedGoesOnOverKills(t *testing.T) {
 	dice := rand.New(rand.NewPCG(seed, 0))
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
-	args := []string{"--data", data, "--rate", "2000"}
+	args := []string{"--data", data, "--rate", "2000", "--digest", "1s"}
 	seen := 0
 	for range kills(t, 10) {
 		r := begin(t, program, args...)
@@ -121,7 +121,8 @@ func TestTheFeedGoesOnOverKills(t *testing.T) {
 	require.Contains(t, string(out), fmt.Sprintf("behind headline %d\n500 headlines", through))
 	look(t, data, func(e exchange) {
 		companies, sectors := expected(e.facts, 1, last)
-		require.Equal(t, companies, states(t, e.companies))
+		e.digested(t)
+		require.Equal(t, companies, undigested(states(t, e.companies)))
 		e.settled(t, sectors)
 		t.Logf("%d headlines", last)
 	})

@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -29,14 +30,15 @@ import (
 
 // options is the command line.
 type options struct {
-	Companies string `placeholder:"FILE" help:"Take the companies of this CSV file, by its columns Symbol, Security and GICS Sector, in place of a few well-known ones."`
-	Rate      int    `default:"20" placeholder:"N" help:"Headlines in a second (${default})."`
-	Headlines int    `placeholder:"N" help:"End the feed with headline N, in place of going on for ever."`
-	Seed      uint64 `default:"1" placeholder:"N" help:"Other headlines for another number (${default})."`
-	Exit      bool   `help:"End with the feed, in place of serving on. It needs --headlines."`
-	Data      string `default:"./companies-data" env:"TWINSRV_DATA" placeholder:"DIR" help:"Folder that holds the store; made if it is missing (${default})."`
-	Listen    string `default:"${listen}" env:"TWINSRV_LISTEN" placeholder:"ADDR" help:"Address to serve on; port 0 picks a free one (${default})."`
-	Insecure  bool   `help:"Allow addresses other than loopback. Without authentication whoever reaches the address may do everything."`
+	Companies string        `placeholder:"FILE" help:"Take the companies of this CSV file, by its columns Symbol, Security and GICS Sector, in place of a few well-known ones."`
+	Rate      int           `default:"20" placeholder:"N" help:"Headlines in a second (${default})."`
+	Headlines int           `placeholder:"N" help:"End the feed with headline N, in place of going on for ever."`
+	Seed      uint64        `default:"1" placeholder:"N" help:"Other headlines for another number (${default})."`
+	Digest    time.Duration `default:"1m" placeholder:"TIME" help:"How often a company that is new makes a digest; at least 1s (${default})."`
+	Exit      bool          `help:"End with the feed, in place of serving on. It needs --headlines."`
+	Data      string        `default:"./companies-data" env:"TWINSRV_DATA" placeholder:"DIR" help:"Folder that holds the store; made if it is missing (${default})."`
+	Listen    string        `default:"${listen}" env:"TWINSRV_LISTEN" placeholder:"ADDR" help:"Address to serve on; port 0 picks a free one (${default})."`
+	Insecure  bool          `help:"Allow addresses other than loopback. Without authentication whoever reaches the address may do everything."`
 }
 
 func main() {
@@ -65,6 +67,8 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 		return errors.New("--rate is from 1 to 1000000")
 	case o.Headlines < 0:
 		return errors.New("--headlines is 0, for no end, or more")
+	case o.Digest < time.Second:
+		return errors.New("--digest is at least 1s")
 	case o.Exit && o.Headlines == 0:
 		return errors.New("--exit needs --headlines: without an end the feed goes on for ever")
 	}
@@ -89,7 +93,7 @@ func (o options) serve(ctx context.Context, log *slog.Logger, out io.Writer, f *
 	defer cancel()
 	var at atomic.Pointer[desk]
 	return server.Run(ctx, server.Config{
-		Data: o.Data, Listen: o.Listen, Insecure: o.Insecure, Definitions: definitions(f, &at), Logger: log,
+		Data: o.Data, Listen: o.Listen, Insecure: o.Insecure, Definitions: definitions(f, o.Digest, &at), Logger: log,
 		Ready: func(addr net.Addr) { _, _ = fmt.Fprintf(out, "serving %s on http://%s\n", o.Data, addr) },
 		Work: func(ctx context.Context, s *server.Server) error {
 			if err := o.feed(ctx, out, s, f, &at); err != nil || !o.Exit {

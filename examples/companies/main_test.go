@@ -53,6 +53,7 @@ func TestRunRefusals(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--rate is from 1":                      {"--rate", "0"},
 		"--headlines is 0":                      {"--headlines=-1"},
+		"--digest is at least 1s":               {"--digest", "999ms"},
 		"--exit needs --headlines":              {"--exit"},
 		"open none.csv":                         {"--companies", "none.csv"},
 		"the first line does not name a column": {"--companies", bad},

@@ -2,14 +2,16 @@ package main
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/pod"
 )
 
 // definitions are the types of the example, as a server is started with them.
-func definitions(f *facts, at *atomic.Pointer[desk]) []entity.Definition {
-	return []entity.Definition{companyType(f), Sectors, Feeds, rankingType(at)}
+// Companies make a digest every so often.
+func definitions(f *facts, every time.Duration, at *atomic.Pointer[desk]) []entity.Definition {
+	return []entity.Definition{companyType(f, every), Sectors, Feeds, rankingType(at)}
 }
 
 // pods are the pods of the example that a feed uses.

@@ -34,10 +34,16 @@ type exchange struct {
 
 func start(t *testing.T, store persist.PersistenceService) (e exchange, stop func()) {
 	t.Helper()
+	return startWith(t, store, time.Hour)
+}
+
+// startWith has companies make a digest every so often.
+func startWith(t *testing.T, store persist.PersistenceService, every time.Duration) (e exchange, stop func()) {
+	t.Helper()
 	f, err := sampleFacts()
 	require.NoError(t, err)
 	e = exchange{facts: f, at: &atomic.Pointer[desk]{}}
-	e.Server, err = server.Open(t.Context(), server.Config{Service: store, Definitions: definitions(f, e.at)})
+	e.Server, err = server.Open(t.Context(), server.Config{Service: store, Definitions: definitions(f, every, e.at)})
 	require.NoError(t, err)
 	stop = func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -170,6 +176,59 @@ func TestMentions(t *testing.T) {
 	require.Equal(t, []Ranked{{"AAPL", "Information Technology", 21, 0.95}}, ask[[]Ranked](t, sector, TellTop{N: 1}))
 	require.Empty(t, ask[[]Ranked](t, sector, TellTop{N: -1}))
 	require.Len(t, ask[[]Ranked](t, sector, TellTop{N: 5}), 2)
+}
+
+// undigested takes the digests off companies.
+func undigested(companies map[string]Company) map[string]Company {
+	for symbol, c := range companies {
+		c.Digests, c.Digest = 0, nil
+		companies[symbol] = c
+	}
+	return companies
+}
+
+// digested waits until the digests of all companies have all mentions.
+func (e exchange) digested(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for _, c := range states(t, e.companies) {
+			if c.Digest == nil || c.Digest.Through < c.Mentions {
+				return false
+			}
+		}
+		return true
+	}, patience, 20*time.Millisecond)
+}
+
+// A company has itself reminded of its digests, also over restarts.
+func TestDigests(t *testing.T) {
+	store := persisttest.NewMemory()
+	e, stop := startWith(t, store, time.Second)
+	before := time.Now()
+	for range 3 {
+		ask[entity.Ack](t, e.companies.Ref("AAPL"), Mentioned{Headline: "h", Score: 1})
+	}
+	stop()
+	store = store.Again()
+	e, _ = startWith(t, store, time.Hour) // it is the period of those that are new
+	e.digested(t)
+	got := states(t, e.companies)["AAPL"]
+	require.Equal(t, 3, got.Digest.Through)
+	require.False(t, got.Digest.Due.Before(before.Add(time.Second)), "none is early")
+	first := got.Digest.Due
+
+	ask[entity.Ack](t, e.companies.Ref("AAPL"), Mentioned{Headline: "h", Score: -1})
+	e.digested(t)
+	got = states(t, e.companies)["AAPL"]
+	require.Equal(t, Digest{Due: got.Digest.Due, Mentions: 1, Through: 4, Sentiment: 0.5}, *got.Digest)
+	require.Zero(t, got.Digest.Due.Sub(first)%time.Second)
+	require.Equal(t, 2, got.Digests)
+
+	ask[entity.Ack](t, e.companies.Ref("BA"), Mentioned{Headline: "h"})
+	require.NoError(t, e.companies.Tell(t.Context(), "BA", Summarise{}))
+	require.Eventually(t, func() bool { return states(t, e.companies)["BA"].Digests == 1 }, patience, time.Millisecond)
+	ask[entity.Ack](t, e.companies.Ref("BA"), Summarise{})
+	require.Equal(t, 1, states(t, e.companies)["BA"].Digests, "there is nothing to say")
 }
 
 // answers is somebody in a sector's place.
