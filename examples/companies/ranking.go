@@ -37,7 +37,7 @@ type Reaped struct {
 const ranked = 10
 
 // reapTime is how long sectors have to answer.
-const reapTime = 2 * time.Second
+const reapTime = 10 * time.Second
 
 // desk is what rankings ask: the reaper, and the sectors that it asks. It is set
 // when the server runs.
