@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"slices"
+	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/persist"
@@ -18,27 +18,35 @@ func Admit(m *Message) *Message { return &Message{op: opAdmit, about: m} }
 
 // Admit says why an entity would refuse a message before it begins to handle it,
 // with the error by which it would; nil if it would not, or if the entity has
-// answered a message with this id. The entity is as a modern record says; one of
+// answered it under its id. The entity is as a modern record says; one of
 // revision 0 does not exist. Its state may have maxState bytes.
 //
 // It judges the message's life, the creation policy and the conditions, and of a
 // message to a document also what would become of that: a state that does not fit
 // the schema, or a pointer at which nothing stands. What a typed handler says,
 // nobody knows before it runs.
-func (s *Spec) Admit(ctx context.Context, store persist.PersistenceService, key persist.Key, r *snapshot.Record, m *Message, maxState int) error {
+func (s *Spec) Admit(ctx context.Context, store persist.PersistenceService, key persist.Key, r *snapshot.Record, m *Message, maxState int, now time.Time) error {
 	h := head{life: r.Life, revision: r.Revision, changed: r.Changed, enc: r.State}
-	refused := s.judge(key, &h, m, maxState)
-	if refused == nil || m.id == "" || r.Revision == 0 {
-		return refused
+	if !s.remembers(m) || r.Revision == 0 {
+		return s.judge(key, &h, m, maxState)
 	}
 	rows, err := store.RowsOf(ctx, key)
 	if err != nil {
 		return fmt.Errorf("%s: read its answers: %w", key, err)
 	}
-	if slices.ContainsFunc(rows, func(r persist.Row) bool { return r.Kind == answerRows && r.ID == m.id }) {
-		return nil
+	for _, row := range rows {
+		var known answers
+		if row.Kind != answerRows || row.ID != m.id {
+			continue
+		}
+		if err := known.parse(row); err != nil {
+			return fmt.Errorf("%s: read its answer to %q: %w", key, m.id, err)
+		}
+		if first := known.get(m.id); now.Sub(first.At) <= s.repeats.For {
+			return s.reused(key, m, first)
+		}
 	}
-	return refused
+	return s.judge(key, &h, m, maxState)
 }
 
 // judge says why an entity at a head would refuse a message, or nil.
@@ -102,7 +110,8 @@ func (a *activation) answerAdmit(ctx *actor.Context, m *Message, reply *actor.Pr
 		if !about.Frees() {
 			e.err = a.reason
 		}
-	case a.remembers(about) && a.mail.answers.get(about.id) != nil:
+	case a.firstAnswer(ctx, about) != nil:
+		e.err = a.spec.reused(a.key, about, a.firstAnswer(ctx, about))
 	default:
 		e.err = a.spec.judge(a.key, &a.head, about, a.host.MaxState())
 	}

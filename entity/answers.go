@@ -116,33 +116,45 @@ func (m *Message) digest(c snapshot.Codec) (uint64, error) {
 	return h.Sum64(), nil
 }
 
-// guardedDigest is digest for types whose own code may panic.
-func (a *activation) guardedDigest(m *Message) (d uint64, err error) {
+// reused says that a message is not the one that an answer was given to, or that
+// its digest cannot be told; nil if it is. The code of its type may panic.
+func (s *Spec) reused(key persist.Key, m *Message, r *remembered) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = a.failure(m.handler.name, panicked(p))
+			err = failureOf(key, m.handler.name, panicked(p))
 		}
 	}()
-	return m.digest(a.spec.codec)
+	digest, err := m.digest(s.codec)
+	if err == nil && digest != r.Digest {
+		return fmt.Errorf("%s: %w: %q", key, ErrReused, m.id)
+	}
+	return err
+}
+
+// firstAnswer returns the answer that the entity gives a message with this id, nil if
+// it handles it.
+func (a *activation) firstAnswer(ctx *actor.Context, m *Message) *remembered {
+	if !a.spec.remembers(m) {
+		return nil
+	}
+	r := a.mail.answers.get(m.id)
+	if r == nil || ctx.Now().Sub(r.At) > a.spec.repeats.For {
+		return nil
+	}
+	return r
 }
 
 // repeated answers a message whose id the entity knows, behind what is in
 // flight, and reports whether it did.
 func (a *activation) repeated(ctx *actor.Context, m *Message, reply *actor.Promise) bool {
-	if !a.remembers(m) || mutant.On(mutant.RepeatHandledAgain) {
-		return false
-	}
-	r := a.mail.answers.get(m.id)
-	if r == nil || ctx.Now().Sub(r.At) > a.spec.repeats.For {
+	r := a.firstAnswer(ctx, m)
+	if r == nil || mutant.On(mutant.RepeatHandledAgain) {
 		return false
 	}
 	e := &entry{reply: reply, message: m, life: a.head.life, revision: r.Revision, creates: r.Created}
-	digest, err := a.guardedDigest(m)
+	e.err = a.spec.reused(a.key, m, r)
 	switch {
-	case err != nil:
-		e.err = err
-	case digest != r.Digest:
-		e.err = fmt.Errorf("%s: %w: %q", a.key, ErrReused, m.id)
+	case e.err != nil:
 	case len(r.Violations) > 0:
 		e.err = &SchemaError{Violations: r.Violations, More: r.More}
 	case r.Rejected != nil:
@@ -155,15 +167,15 @@ func (a *activation) repeated(ctx *actor.Context, m *Message, reply *actor.Promi
 }
 
 // remembers reports whether the answer to a message is kept.
-func (a *activation) remembers(m *Message) bool {
-	return m.id != "" && m.op == opHandle && m.handler.kind != KindQuery && a.spec.repeats.Count > 0
+func (s *Spec) remembers(m *Message) bool {
+	return m.id != "" && m.op == opHandle && m.handler.kind != KindQuery && s.repeats.Count > 0
 }
 
 // question begins to remember the answer to a message, before a handler can
 // change what the message holds; nil if the answer is not kept.
 func (a *activation) question(c *Context) (*remembered, error) {
 	m := c.message
-	if !a.remembers(m) {
+	if !a.spec.remembers(m) {
 		return nil, nil
 	}
 	digest, err := m.digest(a.spec.codec)

@@ -22,8 +22,8 @@ const admitWait = time.Second
 //
 // It looks at what Post looks at, the creation policy, the message's life and its
 // conditions, and of documents also at what the message would make of the state
-// (entity.Spec.Admit). A message with an id that the entity has answered already
-// is not refused.
+// (entity.Spec.Admit). A message that the entity has
+// answered already under its id is not refused, another one with that id is.
 //
 // It looks at what is acknowledged. An entity in memory may have messages before
 // it that change the verdict: before one of those is refused it is asked itself,
@@ -73,7 +73,7 @@ func (p *Pod) judge(ctx context.Context, name string, m *entity.Message) error {
 	case !errors.Is(err, entity.ErrNotFound):
 		return err
 	}
-	return spec.Admit(ctx, p.store(), key, r, m, p.pods.cfg.MaxState)
+	return spec.Admit(ctx, p.store(), key, r, m, p.pods.cfg.MaxState, p.pods.sys.Now())
 }
 
 func (p *Pod) askToAdmit(ctx context.Context, s *slot, m *entity.Message) error {

@@ -168,6 +168,13 @@ func TestAdmitKnowsRepeats(t *testing.T) {
 		for range 2 { // in memory, and not
 			w.must(w.h.Admit(bg, "x", first("one")))
 			require.ErrorIs(t, w.h.Admit(bg, "x", first("two")), entity.ErrStale)
+			other, err := w.h.Spec().Wrap(entity.WithID("one", add{"b"}))
+			w.must(err)
+			if !durability.IsAsync() || w.pods.Active() == 0 { // else the store has no answer yet, and nothing has
+				require.ErrorIs(t, w.h.Admit(bg, "x", other), entity.ErrReused)
+			}
+			other.If.Absent = true
+			require.ErrorIs(t, w.h.Admit(bg, "x", other), entity.ErrReused)
 			w.send("x", entity.Passivate())
 			w.exec.RunFor(time.Second)
 			require.Zero(t, w.pods.Active())

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/twinsrv/twinsrv/httpapi"
 	"github.com/twinsrv/twinsrv/persist/bolt"
 	"github.com/twinsrv/twinsrv/persist/commitlog"
 )
@@ -52,7 +53,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 	web.RegisterOnShutdown(s.api.EndStreams)
 	defer s.reloadOnHangup(ctx)()
 	ended := make(chan error, 1)
-	go func() { ended <- web.Serve(l) }()
+	go func() { ended <- web.Serve(httpapi.Listener(l)) }()
 	s.cfg.Logger.Info("serving", "address", l.Addr().String(), "store", s.Store(), "pods", len(s.pods.All()))
 	if s.cfg.Ready != nil {
 		s.cfg.Ready(l.Addr())
