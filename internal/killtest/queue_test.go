@@ -281,23 +281,26 @@ func TestQueueOverKills(t *testing.T) {
 }
 
 // queueBreaks are changes to package persist that TestQueueOverKills must find.
-var queueBreaks = map[string][2]string{
-	"a job is accepted before it is durable": {
+var queueBreaks = map[string]struct {
+	file string
+	edit [2]string
+}{
+	"a job is accepted before it is durable": {"persist/persistentservicehost.go", [2]string{
 		"\th.coming[j] = slot\n",
 		"\th.coming[j] = slot\n\th.accept(ctx, j)\n",
-	},
-	"an attempt is not counted": {
+	}},
+	"an attempt is not counted": {"persist/persistentservicehost.go", [2]string{
 		"\trow := op.job.row()\n",
 		"\trow := op.job.row()\n\tif op.step == begins {\n\t\tr := op.job.record\n\t\tr.Revision--\n\t\trow.Value = r.Append(nil)\n\t}\n",
-	},
-	"an attempt begins before it is counted": {
+	}},
+	"an attempt begins before it is counted": {"persist/persistentservicehost.go", [2]string{
 		"\t\th.submit(jobOp{j, begins})\n",
 		"\t\th.submit(jobOp{j, begins})\n\t\th.run(ctx, j)\n",
-	},
-	"a job is removed when it begins": {
+	}},
+	"a job is removed when it begins": {"persist/persistentserviceworker.go", [2]string{
 		"\th.running[worker] = j\n",
 		"\th.running[worker] = j\n\th.submit(jobOp{j, leaves})\n",
-	},
+	}},
 }
 
 // TestQueueFindsWhatIsBroken: the test of the queue finds each of these faults.
@@ -306,9 +309,9 @@ func TestQueueFindsWhatIsBroken(t *testing.T) {
 	if os.Getenv("TWINSRV_KILLS") == "" {
 		t.Skip("part of the long form: set TWINSRV_KILLS to the kills in each test, for example 200")
 	}
-	for name, edit := range queueBreaks {
+	for name, b := range queueBreaks {
 		t.Run(name, func(t *testing.T) {
-			binary := compile(t, []string{"test", "-c"}, "./internal/killtest", "persist/persistentservicehost.go", [][2]string{edit})
+			binary := compile(t, []string{"test", "-c"}, "./internal/killtest", b.file, [][2]string{b.edit})
 			kills, wrong := parcels(t, binary, branch{Store: "bolt", Where: place(t, "bolt"), Queue: true}, 60, 1)
 			require.NotEmpty(t, wrong, "%d kills found nothing", kills)
 			t.Logf("found after %d kills: %s", kills, wrong[0])
