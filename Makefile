@@ -61,7 +61,7 @@ race: cc ## all tests under the race detector; needs a C compiler
 
 kills: programs ## the long form of the tests that kill processes, on every store (KILLS=200 each)
 	TWINSRV_KILLS=$(KILLS) $(GO) test -count=1 -v -timeout 120m -run 'Kill|Broken' $(TESTFLAGS) \
-		./internal/killtest ./examples/buildings ./server ./persist/bolt ./persist/commitlog ./persist/jsonfile ./persist/postgres
+		./internal/killtest ./examples/buildings ./examples/companies ./server ./persist/bolt ./persist/commitlog ./persist/jsonfile ./persist/postgres
 
 model: programs ## the model-based test for longer, on every store (RAPID_CHECKS=2000; 100 is what make test does)
 	RAPID_CHECKS=$(RAPID_CHECKS) $(GO) test -count=1 -v -timeout 120m $(TESTFLAGS) ./internal/modeltest
