@@ -116,7 +116,7 @@ func TestFutureOfARefusedMessage(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err = s.Start(context.Background(), full, keep{}, time.Minute)
 		return errors.Is(err, actor.ErrMailboxFull)
-	}, 5*time.Second, time.Millisecond)
+	}, patience, time.Millisecond)
 	require.LessOrEqual(t, s.Open(), 2, "what was refused takes no room")
 }
 

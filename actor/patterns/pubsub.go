@@ -53,8 +53,9 @@ type Published struct {
 //
 // It waits for nobody: a subscriber whose mailbox is full, or beyond the
 // Backlog, misses the message, which becomes a dead letter for each that does.
-// Subscribers are watched, and forgotten when they stop. A message that nobody
-// has subscribed to is dropped; an ask says how many got it.
+// Subscribers are watched, and forgotten when they stop; a restart, which only
+// the failure of a sibling or the parent can bring, forgets all. A message that
+// nobody has subscribed to is dropped; an ask says how many got it.
 //
 // All subscribers get the same value, so they must not change what it points to.
 func PubSub(cfg PubSubConfig) actor.Props {
@@ -100,6 +101,10 @@ func (p *pubSub) change(ctx *actor.Context, who *actor.Ref, to reflect.Type, how
 	}
 	if who == nil {
 		refuse(ctx.Self(), take(ctx), fmt.Errorf("%w: who subscribes must be the sender, or named in Ref", actor.ErrInvalid))
+		return
+	}
+	if who == ctx.Self() { // each message would go round for ever
+		refuse(who, take(ctx), fmt.Errorf("%w: a PubSub cannot subscribe to itself", actor.ErrInvalid))
 		return
 	}
 	how(ctx, who, to)

@@ -65,6 +65,10 @@ func TestPubSubByType(t *testing.T) {
 	who := w.ask(bus, patterns.SubscribeTo[warm]())
 	w.exec.Run()
 	require.ErrorIs(t, who.err, actor.ErrInvalid)
+	who = w.ask(bus, patterns.Subscribe{Ref: bus})
+	w.exec.Run()
+	require.ErrorIs(t, who.err, actor.ErrInvalid, "or messages would go round for ever")
+	require.Equal(t, patterns.Published{Told: 1}, w.answer(bus, warm{7}))
 }
 
 func TestPubSubForgetsSubscribersThatStop(t *testing.T) {

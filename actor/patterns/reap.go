@@ -159,7 +159,7 @@ func (g *gathering) control(ctx *actor.Context, msg any) bool {
 	if m.Reply == nil {
 		return false
 	}
-	if s, ok := g.open[m.Reply]; ok {
+	if s, ok := g.open[m.Reply]; ok && m.Reply.Done() { // else it is the question, come back to who asks it
 		delete(g.open, m.Reply)
 		s.came = true
 		if s.reap.left--; s.reap.left == 0 {

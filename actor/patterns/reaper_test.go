@@ -154,6 +154,29 @@ func TestReaperLeavesOutChildrenThatStop(t *testing.T) {
 	require.Equal(t, patterns.Reaped{Complete: true, Results: []patterns.ReapResult{{Target: stays, Value: 1}}}, c.v)
 }
 
+// A question that comes to the reaper itself is no answer: by name, and from a
+// child that passes it back.
+func TestReaperIsAskedItself(t *testing.T) {
+	w := oneWorld(t)
+	host := w.spawn("host", patterns.Null())
+	one, err := host.Spawn("one", counter(1, 0))
+	require.NoError(t, err)
+	reaper := w.spawn("reaper", patterns.Reaper(patterns.ReaperConfig{}))
+	r := w.answer(reaper, patterns.Reap{Message: count{}, Targets: targets(reaper, one)}).(patterns.Reaped)
+	require.False(t, r.Complete)
+	require.ErrorIs(t, r.Results[0].Err, actor.ErrInvalid, "it takes Reap and nothing else")
+	inner := patterns.Reap{Message: count{}, Children: host}
+	r = w.answer(reaper, patterns.Reap{Message: inner, Targets: targets(reaper)}).(patterns.Reaped)
+	require.Equal(t, []int{1}, patterns.ValuesOf[int](patterns.ValuesOf[patterns.Reaped](r)[0]))
+
+	_, err = host.Spawn("passes", actor.PropsFunc(func(ctx *actor.Context, _ any) error { return ctx.Forward(ctx.Sender()) }))
+	require.NoError(t, err)
+	all, err := host.Spawn("all", patterns.ReapTransform(patterns.ReapTransformConfig{}))
+	require.NoError(t, err)
+	r = w.answer(all, count{}).(patterns.Reaped)
+	require.Equal(t, patterns.Reaped{Complete: true, Results: []patterns.ReapResult{{Target: one, Value: 1}}}, r)
+}
+
 func TestReaperLimitAndStop(t *testing.T) {
 	w := oneWorld(t)
 	reaper := w.spawn("reaper", patterns.Reaper(patterns.ReaperConfig{Limit: 2}))

@@ -26,8 +26,7 @@ func (r Rate) orDefault() Rate {
 // throttle is messages that wait until the rate lets them pass.
 type throttle struct {
 	rate    Rate
-	passed  []time.Time // when the last Burst of them did, from oldest on
-	oldest  int
+	passed  []time.Time // when those did that count still, from oldest on
 	waiting fifo
 	ticking bool // a timer is set for the next one
 }
@@ -37,29 +36,37 @@ type tick struct{ key string }
 
 // wait is how long nothing may pass; nothing or less when something may.
 func (t *throttle) wait(now time.Time) time.Duration {
+	t.forget(now)
 	if len(t.passed) < t.rate.Burst {
 		return 0
 	}
-	return t.passed[t.oldest].Add(t.rate.Every).Sub(now)
+	return t.passed[0].Add(t.rate.Every).Sub(now)
 }
 
 // note counts one that passes.
-func (t *throttle) note(now time.Time) {
-	if len(t.passed) < t.rate.Burst {
-		t.passed = append(t.passed, now)
-		return
+func (t *throttle) note(now time.Time) { t.passed = append(t.passed, now) }
+
+// forget lets go of those that count no more. So a large Burst costs only as
+// much as passes within Every.
+func (t *throttle) forget(now time.Time) {
+	old := 0
+	for old < len(t.passed) && !now.Before(t.passed[old].Add(t.rate.Every)) {
+		old++
 	}
-	t.passed[t.oldest] = now
-	t.oldest = (t.oldest + 1) % len(t.passed)
+	switch {
+	case old < len(t.passed):
+		t.passed = t.passed[old:]
+	case cap(t.passed) > 64:
+		t.passed = nil // a burst does not keep its room
+	default:
+		t.passed = t.passed[:0]
+	}
 }
 
 // idle says that nothing waits and no message of before counts any more.
 func (t *throttle) idle(now time.Time) bool {
-	if t.waiting.len() > 0 || len(t.passed) == 0 {
-		return t.waiting.len() == 0
-	}
-	newest := t.passed[(t.oldest+len(t.passed)-1)%len(t.passed)]
-	return !now.Before(newest.Add(t.rate.Every))
+	t.forget(now)
+	return t.waiting.len() == 0 && len(t.passed) == 0
 }
 
 // pump passes on what may pass, and sets a timer when something waits for time.
