@@ -36,8 +36,8 @@ import (
 // pause ends with the manager.
 //
 // While the store is down no job is taken and none begins; those that run go on.
-// Jobs that cannot be read stay in the store and are reported to the log; the
-// others are done.
+// Jobs that cannot be read stay in the store, without an attempt being counted,
+// and are reported to the log; the others are done.
 type PersistentServiceManager[T any] struct {
 	// Name is that of the queue in the store, so it stays the same over restarts.
 	// It is checked as the name of an entity. The manager that was started last

@@ -127,7 +127,7 @@ func (h *serviceHost) found(ctx *actor.Context, m queueFound) error {
 		heap.Push(&h.waiting, j)
 	}
 	ctx.Resume()
-	h.fill()
+	h.fill(ctx)
 	return nil
 }
 
@@ -142,7 +142,7 @@ func (h *serviceHost) Receive(ctx *actor.Context, msg any) error {
 	case jobDue:
 		h.pausing--
 		heap.Push(&h.waiting, m.job)
-		h.fill()
+		h.fill(ctx)
 	case jobLate:
 		if j := h.running[m.worker]; j != nil {
 			j.late = true
@@ -162,7 +162,7 @@ func (h *serviceHost) Receive(ctx *actor.Context, msg any) error {
 		h.pause(ctx, true)
 	case patterns.Continue:
 		h.pause(ctx, false)
-		h.fill()
+		h.fill(ctx)
 	default:
 		h.offered(ctx)
 	}
@@ -259,7 +259,7 @@ func (h *serviceHost) settled(ctx *actor.Context, m jobSettled) {
 	case op.step == begins && errors.Is(m.err, ErrInvalid):
 		h.taken--
 		h.bury(ctx, op.job, m.err)
-		h.fill()
+		h.fill(ctx)
 	default:
 		h.later(ctx, op)
 	}
@@ -305,7 +305,7 @@ func (h *serviceHost) durable(ctx *actor.Context, op jobOp) {
 			return
 		}
 		heap.Push(&h.waiting, j)
-		h.fill()
+		h.fill(ctx)
 	case begins:
 		h.run(ctx, j)
 	case leaves:
@@ -343,7 +343,7 @@ func (h *serviceHost) notTaken(ctx *actor.Context, j *job, err error) {
 	if errors.Is(err, ErrUnknown) {
 		h.submit(jobOp{j, leaves})
 	}
-	h.fill()
+	h.fill(ctx)
 }
 
 func (h *serviceHost) refuse(ctx *actor.Context, m actor.Message, err error) {
@@ -356,10 +356,14 @@ func (h *serviceHost) refuse(ctx *actor.Context, m actor.Message, err error) {
 	}
 }
 
-// fill has jobs begin that wait, while there are slots.
-func (h *serviceHost) fill() {
+// fill has jobs begin that wait, while there are slots. What cannot be read has
+// no attempt counted: another version of the program may be able to.
+func (h *serviceHost) fill(ctx *actor.Context) {
 	for h.hasSlot() && len(h.waiting) > 0 {
 		j := heap.Pop(&h.waiting).(*job)
+		if _, ok := h.read(ctx, j); !ok {
+			continue
+		}
 		h.taken++
 		j.record.Revision++
 		h.submit(jobOp{j, begins})

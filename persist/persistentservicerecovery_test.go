@@ -221,6 +221,38 @@ func TestUnreadableJobsHoldNobodyUp(t *testing.T) {
 	b.close()
 }
 
+// TestUnreadableJobsWaitForAnotherVersion: a program that cannot read a job uses
+// up none of its attempts, however often it is started.
+func TestUnreadableJobsWaitForAnotherVersion(t *testing.T) {
+	b := newBench(t, 1, persist.CommitterConfig{})
+	o := &office{took: time.Hour}
+	run := func(m errands) {
+		ref := b.manager(o, m)
+		b.exec.RunFor(time.Minute)
+		ref.Stop()
+		b.exec.RunFor(time.Minute)
+	}
+	ref := b.manager(o, errands{Slots: 1, Schema: 2})
+	for n := range 3 {
+		b.give(ref, errand{N: n})
+	}
+	ref.Stop()
+	b.exec.RunFor(time.Minute)
+	o.begun, o.took = nil, 0
+	for range 4 {
+		run(errands{Schema: 1, MaxAttempts: 3})
+	}
+	require.Empty(t, o.begun)
+	require.Len(t, b.jobRows(), 3)
+	run(errands{Schema: 2, MaxAttempts: 3})
+	require.Equal(t, []int{2}, o.attempts(0))
+	require.Equal(t, []int{1}, o.attempts(1))
+	require.Equal(t, []int{1}, o.attempts(2))
+	require.Empty(t, o.letters)
+	require.Empty(t, b.jobRows())
+	b.close()
+}
+
 // TestJobsOfEarlierVersions: they are upgraded, and read in the codec that they
 // were written with.
 func TestJobsOfEarlierVersions(t *testing.T) {

@@ -6,13 +6,22 @@ import (
 	"github.com/twinsrv/twinsrv/actor"
 )
 
-// run gives a job to a worker. Its attempt is durable.
-func (h *serviceHost) run(ctx *actor.Context, j *job) {
+// read makes of a job what a worker gets. One that cannot be read is reported; it
+// stays in the store, and the manager has done with it.
+func (h *serviceHost) read(ctx *actor.Context, j *job) (msg any, ok bool) {
 	msg, err := h.cfg.job(j.id, &j.record)
 	if err != nil {
-		h.taken--
 		ctx.System().Logger().Error("a job cannot be read; it stays in the store", "key", h.cfg.key.String(), "job", j.id, "error", err)
-		h.fill()
+	}
+	return msg, err == nil
+}
+
+// run gives a job to a worker. Its attempt is durable.
+func (h *serviceHost) run(ctx *actor.Context, j *job) {
+	msg, ok := h.read(ctx, j)
+	if !ok {
+		h.taken--
+		h.fill(ctx)
 		return
 	}
 	worker, err := ctx.Spawn(fmt.Sprintf("%s-%d", j.id, j.record.Revision), h.cfg.worker)
@@ -44,7 +53,7 @@ func (h *serviceHost) ended(ctx *actor.Context, t actor.Terminated) {
 	case t.Cause == actor.CauseSelf && t.Reason == nil:
 		h.taken--
 		h.submit(jobOp{j, leaves})
-		h.fill()
+		h.fill(ctx)
 	case t.Reason != nil:
 		h.failed(ctx, j, t.Reason)
 	case j.late:
@@ -63,14 +72,13 @@ func (h *serviceHost) failed(ctx *actor.Context, j *job, reason error) {
 	} else {
 		h.bury(ctx, j, reason)
 	}
-	h.fill()
+	h.fill(ctx)
 }
 
 // bury makes a dead letter of a job, and then removes it.
 func (h *serviceHost) bury(ctx *actor.Context, j *job, reason error) {
-	msg, err := h.cfg.job(j.id, &j.record)
-	if err != nil {
-		ctx.System().Logger().Error("a job cannot be read; it stays in the store", "key", h.cfg.key.String(), "job", j.id, "error", err)
+	msg, ok := h.read(ctx, j)
+	if !ok {
 		return
 	}
 	ctx.System().DeadLetters().Publish(actor.ZombieMsg{
