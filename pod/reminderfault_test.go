@@ -197,6 +197,29 @@ func TestReminderWhoseCommitIsRefused(t *testing.T) {
 	require.Empty(t, w.log("a"))
 }
 
+// TestReminderOfUnknownOutcome: a reminder whose commit was applied though nobody
+// was told so comes, also when its entity cannot be read at first.
+func TestReminderOfUnknownOutcome(t *testing.T) {
+	forDiaries(t, func(t *testing.T, kind entity.Kind[diary]) {
+		store := persisttest.NewFaultStore(persisttest.NewMemory())
+		w := newDesk(t, 7, store, kind, pod.Config{IdleAfter: time.Second}, 0)
+		defer w.close()
+		created := false
+		store.OnUnits(func(u persist.Unit) bool {
+			creates := u.Key.Name == "a" && u.Expect == 0
+			created = created || creates
+			return creates
+		}, persisttest.UnknownApplied)
+		readable := store.OnLoads(func(k persist.Key) bool { return created && k.Name == "a" }, persist.ErrUnavailable)
+		require.ErrorIs(t, w.ask("a", plan{Name: "r", At: 20, Ring: ring{ID: "x"}}), persist.ErrUnknown)
+		w.until(10)
+		readable()
+		w.until(21)
+		require.Equal(t, []string{"x 20"}, w.log("a"))
+		require.Empty(t, w.rows())
+	})
+}
+
 // book is what TestRemindersOverCrashes knows.
 type book struct {
 	acked map[string]plan // of the entity and the message
