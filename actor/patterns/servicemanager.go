@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
 )
@@ -17,6 +18,10 @@ type ServiceConfig struct {
 	// Queue is how many messages may wait for a slot. 0 means 10,000; below
 	// zero none waits.
 	Queue int
+	// Timeout is how long a worker may have its message; then it has failed with
+	// actor.ErrTimeout, and is stopped. One that blocks keeps its slot until its
+	// handler returns. 0 means for ever.
+	Timeout time.Duration
 }
 
 // ServiceManager returns the props of an actor that has each message handled by
@@ -46,7 +51,7 @@ func ServiceManager(worker actor.Props, cfg ServiceConfig) actor.Props {
 	return actor.Props{
 		New: func() actor.Actor {
 			return &serviceManager{
-				worker: worker, slots: cfg.Slots, jobs: make(map[*actor.Ref]*job),
+				worker: worker, slots: cfg.Slots, timeout: cfg.Timeout, jobs: make(map[*actor.Ref]*job),
 				state: State{Capacity: room(cfg.Queue, 10_000)},
 			}
 		},
@@ -57,6 +62,7 @@ func ServiceManager(worker actor.Props, cfg ServiceConfig) actor.Props {
 type serviceManager struct {
 	worker  actor.Props
 	slots   int
+	timeout time.Duration
 	jobs    map[*actor.Ref]*job // by worker
 	waiting fifo
 	state   State
@@ -67,11 +73,21 @@ type job struct {
 	number uint64 // in order of their beginning
 	msg    actor.Message
 	reply  *actor.Promise // the worker's
+	timer  actor.Timer    // of the Timeout
 }
 
+// late is the timer's message.
+type late struct{ worker *actor.Ref }
+
 func (s *serviceManager) Receive(ctx *actor.Context, msg any) error {
-	if t, ok := msg.(actor.Terminated); ok {
-		s.ended(ctx, t)
+	switch m := msg.(type) {
+	case actor.Terminated:
+		s.ended(ctx, m)
+		return nil
+	case late:
+		if j := s.jobs[m.worker]; j != nil && !j.reply.Done() {
+			j.reply.Fail(fmt.Errorf("worker %s, within %v: %w", m.worker, s.timeout, actor.ErrTimeout))
+		}
 		return nil
 	}
 	if from := ctx.Sender(); from != nil && from.Parent() == ctx.Self() {
@@ -111,6 +127,9 @@ func (s *serviceManager) start(ctx *actor.Context, m actor.Message) {
 		worker.Stop()
 	})
 	s.jobs[worker] = j
+	if s.timeout > 0 {
+		j.timer = ctx.ScheduleOnce(s.timeout, self, late{worker})
+	}
 	given := actor.Message{Payload: m.Payload, Reply: j.reply}
 	if m.Sender != nil {
 		given.Sender = self
@@ -160,6 +179,9 @@ func (s *serviceManager) ended(ctx *actor.Context, t actor.Terminated) {
 	}
 	delete(s.jobs, t.Ref)
 	s.state.Active--
+	if j.timer != nil {
+		j.timer.Stop()
+	}
 	j.fail(t)
 	s.next(ctx)
 }

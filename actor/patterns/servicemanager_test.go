@@ -213,6 +213,30 @@ func TestServiceManagerWithoutAQueue(t *testing.T) {
 	require.ErrorIs(t, second.err, actor.ErrMailboxFull)
 }
 
+// A worker that took its message over and never answers does not keep its slot.
+func TestServiceManagerTimeout(t *testing.T) {
+	w := oneWorld(t)
+	m := w.spawn("m", patterns.ServiceManager(laborer(nil), patterns.ServiceConfig{Slots: 1, Timeout: 10 * time.Second}))
+	begun := w.sys.Now()
+	quick := w.ask(m, work{1, "later"})
+	w.exec.Run()
+	require.NoError(t, quick.err)
+	require.Less(t, w.sys.Now().Sub(begun), time.Second, "no timer is left")
+	hangs := w.ask(m, work{2, "hang"})
+	require.NoError(t, m.TellFrom(work{3, "hang"}, w.recorder("client").ref))
+	next := w.ask(m, work{4, "answer"})
+	w.exec.RunFor(9 * time.Second)
+	require.Zero(t, hangs.ended)
+	w.exec.RunFor(2 * time.Second)
+	require.ErrorIs(t, hangs.err, actor.ErrTimeout)
+	require.Zero(t, next.ended)
+	w.exec.RunFor(10 * time.Second)
+	require.Equal(t, done{4}, next.v)
+	require.Empty(t, m.Children())
+	require.Len(t, deadOf[work](w), 1)
+	require.ErrorIs(t, deadOf[work](w)[0].Reason, actor.ErrTimeout)
+}
+
 func TestServiceManagerNeedsAWorker(t *testing.T) {
 	w := oneWorld(t)
 	_, err := w.sys.Spawn("m", patterns.ServiceManager(actor.Props{}, patterns.ServiceConfig{}))
@@ -224,7 +248,7 @@ func TestServiceManagerNeedsAWorker(t *testing.T) {
 func TestServiceManagerUnderSeeds(t *testing.T) {
 	dos := []string{"answer", "answer", "tell", "later", "nothing", "fail", "panic", "fail later", "leave", "hang"}
 	underSeeds(t, func(w *world) {
-		cfg := patterns.ServiceConfig{Slots: 1 + w.IntN(4), Queue: 1 + w.IntN(20)}
+		cfg := patterns.ServiceConfig{Slots: 1 + w.IntN(4), Queue: 1 + w.IntN(20), Timeout: time.Duration(w.IntN(3)) * 70 * time.Millisecond}
 		handled := map[int]int{}
 		var m *actor.Ref
 		m = w.spawn("m", patterns.ServiceManager(laborer(func(_ *actor.Context, j work) {
