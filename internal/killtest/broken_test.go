@@ -37,9 +37,19 @@ var breaks = map[string]struct {
 		"_ = r.encode()\n\treturn rows",
 	}},
 	"a rejection is not kept": {"entity/turn.go", [2]string{
-		"\t\tif a.head.revision > 0 {\n\t\t\ta.finish",
-		"\t\tif a.head.revision > 0 && m.once != nil {\n\t\t\ta.finish",
+		"if a.head.revision > 0 && (m.once == nil || !later(e.err)) {",
+		"if a.head.revision > 0 && m.once != nil && !later(e.err) {",
 	}},
+}
+
+// TestBreaksFit: what the long form changes is still there to be changed.
+func TestBreaksFit(t *testing.T) {
+	for name, b := range breaks {
+		t.Run(name, func(t *testing.T) { overlay(t, t.TempDir(), b.file, [][2]string{b.edit}) })
+	}
+	for name, b := range queueBreaks {
+		t.Run(name, func(t *testing.T) { overlay(t, t.TempDir(), b.file, [][2]string{b.edit}) })
+	}
 }
 
 // TestTransfersFindWhatIsBroken: the test of the transfers finds each of these
