@@ -25,7 +25,7 @@ func ExampleCompletionService() {
 
 	futures := patterns.NewCompletionService(sys, patterns.Config{Limit: 100, Waiting: 1000})
 	defer futures.Close()
-	f, _ := futures.Start(ctx, doubler, 21, time.Second)
+	f, _ := futures.Start(ctx, doubler, 21, time.Minute)
 	v, err := f.Wait(ctx)
 	fmt.Println(v, err)
 	// Output: 42 <nil>
@@ -283,7 +283,7 @@ func ExampleReaper() {
 	r, _ := actor.Ask[patterns.Reaped](ctx, reaper, patterns.Reap{
 		Message: "how many?",
 		Targets: rooms,
-		Timeout: time.Second,
+		Timeout: time.Minute,
 	})
 	fmt.Println(patterns.ValuesOf[int](r), r.Complete)
 	// Output: [3 0 4] true

@@ -341,7 +341,7 @@ func TestManyJobsThroughTenSlots(t *testing.T) {
 		require.NoError(t, err)
 		jobs = n
 	}
-	sys := actor.NewSystem("many", actor.Config{})
+	sys := actor.NewSystem("many", actor.Config{AskTimeout: 10 * time.Minute}) // an answer that comes late is a dead letter
 	seen := make([]atomic.Int32, jobs)
 	var working, most atomic.Int32
 	worker := actor.PropsFunc(func(ctx *actor.Context, msg any) error {
