@@ -61,6 +61,7 @@ type reminders struct {
 	flights  int       // with those that are over and unanswered
 	behind   int64     // nothing that is not held is to be handled before
 	timer    *reminderTimer
+	looked   int64 // when it was seen last what is to be done
 
 	// After failures, which the rows do not show, they are not read before
 	// readable; setback grows while nothing succeeds.
@@ -200,6 +201,10 @@ func (r *reminders) take() (due []*flight) {
 		return nil
 	}
 	now := r.now()
+	if now < r.looked {
+		r.setBack(now)
+	}
+	r.looked = now
 	r.giveUp(now)
 	for len(r.waiting) > 0 && r.waiting[0].at <= now && r.free() {
 		a := heap.Pop(&r.waiting).(*alarm)
@@ -215,6 +220,20 @@ func (r *reminders) take() (due []*flight) {
 	}
 	r.arm(now)
 	return due
+}
+
+// setBack has what was reckoned from a later time, before the clock was set
+// back, begin now: pauses and patience would last as much longer.
+func (r *reminders) setBack(now int64) {
+	r.readable = min(r.readable, now+int64(r.setback))
+	for e := r.underWay.Front(); e != nil; e = e.Next() {
+		f := e.Value.(*flight)
+		f.since = min(f.since, now)
+	}
+	for _, a := range r.waiting {
+		a.at = max(a.due, min(a.at, now+int64(a.pause)))
+	}
+	heap.Init(&r.waiting)
 }
 
 // free reports whether one more may be woken.
