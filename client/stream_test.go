@@ -162,7 +162,7 @@ func TestBatch(t *testing.T) {
 		{Entity: d.Where(`state.text == "y"`), Message: "merge", Body: note{Text: "z"}},
 		{Entity: d.IfMatch(client.ETag{Life: 1, Revision: 9}), Message: "merge", Body: note{Text: "z"}},
 		{Entity: w.c.Entity("none", "x"), Message: "add"},
-	}, time.Second)
+	}, 30*time.Second)
 	require.NoError(t, err)
 	require.Len(t, w.requests(), 2)
 	require.Len(t, got, 10)

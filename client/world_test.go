@@ -99,7 +99,7 @@ func newWorld(t *testing.T, options ...option) *world {
 		w.srv.CloseClientConnections()
 		w.srv.Close()
 		w.api.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(t, w.pods.Close(ctx))
 		require.NoError(t, sys.Stop(ctx))

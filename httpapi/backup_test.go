@@ -140,7 +140,7 @@ func TestBackupTakesItsTime(t *testing.T) {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-time.After(100 * time.Millisecond):
+			case <-time.After(300 * time.Millisecond):
 			}
 			if _, err := to.Write([]byte("part ")); err != nil {
 				return err
@@ -150,7 +150,7 @@ func TestBackupTakesItsTime(t *testing.T) {
 	}}
 	w := newWorldIn(t, mem, b, true)
 	hasty := httptest.NewUnstartedServer(w.api)
-	hasty.Config.ReadTimeout, hasty.Config.WriteTimeout = 150*time.Millisecond, 150*time.Millisecond
+	hasty.Config.ReadTimeout, hasty.Config.WriteTimeout = time.Second, time.Second
 	hasty.Start()
 	defer hasty.Close()
 	resp, err := hasty.Client().Post(hasty.URL+"/v1/store/backup", "", nil)

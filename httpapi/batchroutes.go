@@ -101,10 +101,7 @@ func postBatch(c *call) error {
 func (a *BatchAnswer) size() int64 {
 	size := len(a.Body)
 	if a.Problem != nil {
-		size += len(a.Problem.Detail)
-		for _, v := range a.Problem.Violations {
-			size += len(v.Pointer) + len(v.Message)
-		}
+		size += len(a.Problem.Detail) + sizeOf(a.Problem.Violations)
 	}
 	return int64(size)
 }

@@ -20,3 +20,9 @@ func (a *API) KeptFutures() int {
 	kept, _ := a.futures.count()
 	return kept
 }
+
+// PendingFutures is how many of them have not ended.
+func (a *API) PendingFutures() int {
+	_, pending := a.futures.count()
+	return pending
+}

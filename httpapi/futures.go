@@ -101,7 +101,7 @@ func (s *futures) end(f *future, o outcome, err error) {
 		return
 	}
 	s.ended = append(s.ended, f)
-	s.bytes += len(o.body)
+	s.bytes += o.size()
 	s.expire()
 }
 
@@ -119,7 +119,7 @@ func (s *futures) drop(f *future) {
 	delete(s.byID, f.id)
 	if i := slices.Index(s.ended, f); i >= 0 {
 		s.ended = slices.Delete(s.ended, i, i+1)
-		s.bytes -= len(f.outcome.body)
+		s.bytes -= f.outcome.size()
 	}
 }
 

@@ -333,12 +333,18 @@ func TestTokensComeFirst(t *testing.T) {
 // Requests that no handler sees are answered with problems as well.
 func TestRequestsThatCannotBeRead(t *testing.T) {
 	w := newWorld(t)
-	for request, detail := range map[string]string{
-		"GET /v1/pods/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n":               "percent-encoded",
-		"GET /v1/pods HTTP/1.1\r\n\r\n":                                      "missing required Host header",
-		"GET /v1/pods HTTP/1.1\r\nHost: localhost\r\nx y: 1\r\n\r\n":         "invalid header name",
-		"GET /v1/pods/docs/entities/a%2 HTTP/1.1\r\nHost: localhost\r\n\r\n": "percent-encoded",
-		"nonsense\r\n\r\n": "the request cannot be read",
+	for request, want := range map[string]struct {
+		status int
+		detail string
+	}{
+		"GET /v1/pods/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n":               {400, "percent-encoded"},
+		"GET /v1/pods HTTP/1.1\r\n\r\n":                                      {400, "missing required Host header"},
+		"GET /v1/pods HTTP/1.1\r\nHost: localhost\r\nx y: 1\r\n\r\n":         {400, "invalid header name"},
+		"GET /v1/pods/docs/entities/a%2 HTTP/1.1\r\nHost: localhost\r\n\r\n": {400, "percent-encoded"},
+		"nonsense\r\n\r\n": {400, "the request cannot be read"},
+		"GET /v1/pods HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 1<<20+16<<10) + "\r\n\r\n": {431, "are too long"},
+		"GET /v1/pods HTTP/3.0\r\nHost: localhost\r\n\r\n":                                                 {505, "unsupported protocol version"},
+		"POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: foo\r\n\r\n":                     {501, "Unsupported transfer encoding"},
 	} {
 		c, err := net.Dial("tcp", w.srv.Listener.Addr().String())
 		require.NoError(t, err)
@@ -350,8 +356,8 @@ func TestRequestsThatCannotBeRead(t *testing.T) {
 		require.NoError(t, json.NewDecoder(resp.Body).Decode(&p))
 		require.NoError(t, resp.Body.Close())
 		require.NoError(t, c.Close())
-		require.Equal(t, []any{400, "application/problem+json", httpapi.CodeMalformed}, []any{resp.StatusCode, resp.Header.Get("Content-Type"), p.Code})
-		require.Contains(t, p.Detail, detail)
+		require.Equal(t, []any{want.status, want.status, "application/problem+json", httpapi.CodeMalformed}, []any{resp.StatusCode, p.Status, resp.Header.Get("Content-Type"), p.Code})
+		require.Contains(t, p.Detail, want.detail)
 	}
 	w.get("/v1/pods?limit=%zz").is(400, "bad_query")
 	w.get("/v1/pods/docs/entities/a/state/%FF").is(400, "bad_pointer")

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"math"
 	"net/url"
 	"testing"
 	"time"
@@ -116,4 +117,35 @@ func TestBuckets(t *testing.T) {
 		w.get(buckets+"?"+q).is(400, "bad_query")
 	}
 	w.get(buckets+"?path=state..x&from="+from).is(400, "bad_filter")
+	// From the beginning of time, or to its end, is more than can be counted.
+	for _, q := range []string{"from=0001-01-01T00:00:00Z", "from=0000-01-01T00:00:00Z", "to=9999-01-01T00:00:00Z&from=" + from} {
+		require.Contains(t, w.get(buckets+"?path=state.celsius&width=876000h&"+q).is(400, "bad_query").body, "more time than can be counted")
+	}
+	w.get(buckets+"?path=state.celsius&to=0001-01-01T00:00:00Z&from="+from).is(400, "bad_query")
+}
+
+// Numbers of documents may be beyond what a float64 can be, alone and together.
+func TestBucketsOfLargeNumbers(t *testing.T) {
+	w := newWorld(t)
+	w.docs()
+	from := url.QueryEscape(time.Now().Add(-time.Hour).Format(time.RFC3339Nano))
+	for _, n := range []string{"1e400", "-1e400", "1.7e308", "-1.7e308"} {
+		require.Less(t, w.bring(`{"pod":"docs","name":"room","state":{"n":` + n + `}}`)[0].Status, 300)
+	}
+	var list httpapi.BucketList
+	w.get(room + "/history/buckets?path=state.n&width=100h&from=" + from).is(200).into(&list)
+	b := list.Items[0]
+	require.Equal(t, []any{4, -math.MaxFloat64, math.MaxFloat64, -1.7e308}, []any{b.Count, b.Min, b.Max, b.Last})
+	require.Less(t, math.Abs(b.Avg), 1e300)
+}
+
+// The year 1 is a time like others, though Go has no other for none.
+func TestTheFirstMomentIsATime(t *testing.T) {
+	w := newWorld(t)
+	w.docs()
+	w.put(room+"/state", `{}`).is(201)
+	for _, at := range []string{"0001-01-01T00:00:00Z", "0001-01-01T01:00:00%2B01:00"} {
+		w.get(room+"?at="+at).is(404, "no_such_revision")
+		w.get(room+"?revision=1&at="+at).is(400, "bad_query")
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -155,6 +156,9 @@ func (c *call) time(name string) (time.Time, error) {
 		return time.Time{}, err
 	}
 	t, err := time.Parse(time.RFC3339Nano, q.Get(name))
+	if t = t.UTC(); err == nil && t.IsZero() {
+		return t.Add(1), nil // the zero one is for what is left out, and nothing was then either
+	}
 	if err != nil {
 		return t, refuse(CodeBadQuery, name+" is a time as in RFC 3339, such as 2026-01-31T12:00:00Z; a + in it is written %2B")
 	}
@@ -241,7 +245,8 @@ func (c *call) bucketRequest() (r pod.BucketRequest, err error) {
 	r.Value = func(v *pod.View) (float64, bool) {
 		resetTo(&s, v)
 		value, _ := path.Value(&s)
-		return value.Float()
+		x, is := value.Float()
+		return max(-math.MaxFloat64, min(x, math.MaxFloat64)), is // as queries tell what is beyond
 	}
 	return r, nil
 }

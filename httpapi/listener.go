@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 )
 
 // Listener returns a listener for the http.Server of an API. Of its connections
@@ -29,33 +30,53 @@ type conn struct{ net.Conn }
 // What net/http answers a request with that it cannot read, in one piece: no
 // answer of a handler begins so, since those have other headers before these.
 const (
-	unreadLine    = "HTTP/1.1 400 Bad Request"
+	unreadVersion = "HTTP/1.1 "
 	unreadHeaders = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 )
 
 // Write implements net.Conn.
 func (c *conn) Write(b []byte) (int, error) {
-	if !bytes.HasPrefix(b, []byte(unreadLine)) {
+	answer := unreadAnswer(b)
+	if answer == nil {
 		return c.Conn.Write(b)
 	}
-	line, _, found := bytes.Cut(b, []byte(unreadHeaders))
-	if !found || bytes.Contains(line, []byte("\r\n")) {
-		return c.Conn.Write(b)
-	}
-	detail := "the request cannot be read: the path and the query must be percent-encoded, and the headers must be of HTTP"
-	if why, said := bytes.CutPrefix(line, []byte(unreadLine+": ")); said {
-		detail = "the request cannot be read: " + string(why)
-	}
-	body, err := encode(refuse(CodeMalformed, detail).problem())
-	if err != nil { // texts always have JSON
-		return c.Conn.Write(b)
-	}
-	answer := fmt.Sprintf("%s\r\nContent-Type: %s\r\nContent-Length: %d\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n%s",
-		unreadLine, problemType, len(body), body)
-	if _, err := c.Conn.Write([]byte(answer)); err != nil {
+	if _, err := c.Conn.Write(answer); err != nil {
 		return 0, err
 	}
 	return len(b), nil
+}
+
+// unreadAnswer is an answer of the server's own with the body of a Problem, or nil
+// for anything else. Its status stays.
+func unreadAnswer(b []byte) []byte {
+	rest, ours := bytes.CutPrefix(b, []byte(unreadVersion))
+	end := bytes.IndexByte(rest, '\r')
+	if !ours || end < 3 || !bytes.HasPrefix(rest[end:], []byte(unreadHeaders)) {
+		return nil
+	}
+	status, err := strconv.Atoi(string(rest[:3]))
+	if err != nil || status < http.StatusBadRequest {
+		return nil
+	}
+	p := refuse(CodeMalformed, "the request cannot be read: ").problem()
+	p.Title, p.Status = http.StatusText(status), status
+	_, why, said := bytes.Cut(rest[:end], []byte(": "))
+	switch {
+	case said:
+		p.Detail += string(why)
+	case status == http.StatusBadRequest:
+		p.Detail += "the path and the query must be percent-encoded, and the headers must be of HTTP"
+	case status == http.StatusRequestHeaderFieldsTooLarge:
+		p.Detail += "its first line and its headers are too long; a long query can stand in a body"
+	default:
+		p.Detail += string(rest[end+len(unreadHeaders):])
+	}
+	body, err := encode(p)
+	if err != nil { // texts always have JSON
+		return nil
+	}
+	return fmt.Appendf(nil, "%s%d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n%s",
+		unreadVersion, status, p.Title, problemType, len(body), body)
 }
 
 // CloseWrite ends what the server says. http.Server does so before it closes a

@@ -16,10 +16,10 @@ const maxMissing = 20
 
 // parse binds a body to the message of a name. A typed message must have all that
 // its schema in the OpenAPI document says is required: a member that is left out
-// would else be a zero that nobody has sent.
+// would else be a zero that nobody has sent. Documents see to that themselves.
 func (a *API) parse(spec *entity.Spec, name string, body []byte) (*entity.Message, error) {
 	m, err := spec.Parse(name, body)
-	if spec.Kind != entity.KindTyped || err != nil && !errors.Is(err, entity.ErrMalformed) {
+	if err == nil && spec.Kind != entity.KindTyped || err != nil && !errors.Is(err, entity.ErrMalformed) {
 		return m, err
 	}
 	s := a.shapes.of(spec)[name]
@@ -34,7 +34,14 @@ func (a *API) parse(spec *entity.Spec, name string, body []byte) (*entity.Messag
 		tree = map[string]any{} // a message without fields
 	}
 	if err != nil {
-		if at, what := s.misfit(tree, ""); what != "" {
+		at, what := s.misfit(tree, "")
+		if what == "" && tree == nil { // which no message is, whatever may be null inside
+			what = "is null, and no message is"
+			if to := s.behind(); to.kind != reflect.Invalid {
+				what = "is null, and must be " + to.wanted()
+			}
+		}
+		if what != "" {
 			err = fmt.Errorf("%w: %q of pod %s: %s %s", entity.ErrMalformed, name, spec.Name, place(at), what)
 		}
 		return nil, err

@@ -44,6 +44,21 @@ func outcomeOf(cond entity.Condition, v any, err error) (o outcome) {
 	return o
 }
 
+// size is about how many bytes the outcome has.
+func (o *outcome) size() int {
+	if o.failed == nil {
+		return len(o.body)
+	}
+	return len(o.failed.detail) + sizeOf(o.failed.violations)
+}
+
+func sizeOf(violations []entity.Violation) (size int) {
+	for _, v := range violations {
+		size += len(v.Pointer) + len(v.Message)
+	}
+	return size
+}
+
 // answer sends the outcome as the request's own answer.
 func (c *call) answer(o outcome) error {
 	if o.failed != nil {

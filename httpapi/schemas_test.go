@@ -237,6 +237,19 @@ func TestWrongTypesAreSaidInJSON(t *testing.T) {
 	} {
 		require.Contains(t, w.post(pack, body).is(400, "malformed").body, want)
 	}
+	w.docs()
+	for message, bodies := range map[string]map[string]string{
+		"merge":  {`5`: "the whole is a number, and must be an object", `null`: "the whole is null, and must be an object"},
+		"set":    {`{"pointer":7,"value":1}`: "/pointer is a number, and must be a string"},
+		"remove": {`[]`: "the whole is an array, and must be an object"},
+		"patch":  {`{}`: "a JSON patch is an array", `[7]`: "operation 0: it is no object", `null`: "the whole is null"},
+	} {
+		for body, want := range bodies {
+			a := w.post(room+"/messages/"+message, body).is(400, "malformed")
+			require.Contains(t, a.body, want)
+			require.NotContains(t, a.body, "entity.")
+		}
+	}
 	for _, a := range []answer{
 		w.post("/v1/query", `{"limit":"x"}`), w.post("/v1/query", `{"group":{"by":7}}`), w.post("/v1/batch", `[]`), w.post("/v1/batch", `[{"pod":7}]`),
 		w.put("/v1/pods/docs", `{"type":7}`), w.put("/v1/pods/docs", `{"create":{"by":[1]}}`),

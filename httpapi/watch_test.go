@@ -245,7 +245,7 @@ func TestWatchOfSlowReader(t *testing.T) {
 		n++
 		w.put(room+"/state", fmt.Sprintf(`{"n":%d,"text":%q}`, n, text))
 		return w.api.Watching() == 0
-	}, 2*eventually, tick)
+	}, eventually, tick)
 }
 
 func TestDeadLetters(t *testing.T) {

@@ -141,7 +141,7 @@ func (w *world) close() {
 	w.srv.Close()
 	w.srv.Client().CloseIdleConnections()
 	w.api.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	_ = w.pods.Close(ctx)
 	require.NoError(w.t, w.sys.Stop(ctx))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/twinsrv/twinsrv/persist"
@@ -22,7 +23,8 @@ var ErrBuckets = errors.New("these buckets cannot be made")
 
 // BucketRequest asks how a number of an entity's state was over time.
 type BucketRequest struct {
-	// Value reads the number out of a state; false when it has none there.
+	// Value reads the number, which is finite, out of a state; false when it has
+	// none there.
 	Value func(*View) (float64, bool)
 	// From and To bound the time: a change at From counts, one at To does not. To
 	// is now when it is zero.
@@ -58,6 +60,8 @@ func (p *Pod) Buckets(ctx context.Context, name string, r BucketRequest) (Bucket
 	switch span := r.To.Sub(r.From); {
 	case r.Width <= 0 || r.From.IsZero() || span <= 0:
 		return Buckets{}, fmt.Errorf("%w: they need a time to begin, a later one to end, and a width above 0", ErrBuckets)
+	case span == math.MaxInt64:
+		return Buckets{}, fmt.Errorf("%w: from %s to %s is more time than can be counted; ask for a shorter one", ErrBuckets, r.From.Format(time.RFC3339), r.To.Format(time.RFC3339))
 	case (span-1)/r.Width >= MaxBuckets:
 		return Buckets{}, fmt.Errorf("%w: %s in buckets of %s are more than %d; make them wider", ErrBuckets, span, r.Width, MaxBuckets)
 	}
@@ -137,5 +141,6 @@ func (b *Buckets) add(start time.Time, x float64) {
 	k := &b.Buckets[i-1]
 	k.Count++
 	k.Min, k.Max, k.Last = min(k.Min, x), max(k.Max, x), x
-	k.Avg += (x - k.Avg) / float64(k.Count)
+	n := float64(k.Count)
+	k.Avg += x/n - k.Avg/n // a difference of two could be more than every number
 }

@@ -48,7 +48,7 @@ func TestGoexitAfterInit(t *testing.T) {
 			"vanish": entity.On(func(*entity.Context, *odd, vanish) error { runtime.Goexit(); return nil }),
 		}})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	_, err = h.Ask(ctx, "x", vanish{})
 	require.NotErrorIs(t, err, actor.ErrTimeout)
@@ -130,7 +130,7 @@ func TestLeavingWhileReleasing(t *testing.T) {
 		}
 	})
 	defer cancel()
-	ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	for range 4 {
 		_, err := h.Ask(ctx, "x", add{"a"})

@@ -104,7 +104,7 @@ func TestHandlersThatLeaveAreFailures(t *testing.T) {
 		"vanish": entity.On(func(*entity.Context, *odd, vanish) error { runtime.Goexit(); return nil }),
 	}})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	_, err = h.Ask(ctx, "x", fickle{"a"})
 	require.NoError(t, err)
