@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/twinsrv/twinsrv/entity"
 )
@@ -56,7 +57,10 @@ const symbols = `[A-Z0-9][A-Z0-9.-]{0,15}`
 var symbolForm = regexp.MustCompile(`^` + symbols + `$`)
 
 func parseFacts(file string, data []byte) (*facts, error) {
-	rows := csv.NewReader(bytes.NewReader(data))
+	if !utf8.Valid(data) {
+		return nil, fmt.Errorf("%s: it is not UTF-8; convert it", file)
+	}
+	rows := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff")))) // as some programs begin UTF-8
 	header, err := rows.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: it is empty; the first line must name the columns", file)

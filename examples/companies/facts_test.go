@@ -17,6 +17,13 @@ func TestTheSample(t *testing.T) {
 	require.IsIncreasing(t, f.sectors)
 }
 
+// Spreadsheets write it so.
+func TestAFileWithAMark(t *testing.T) {
+	f, err := parseFacts("c.csv", []byte("\ufeffSymbol,Security,GICS Sector\r\nA,Café,X\r\n"))
+	require.NoError(t, err)
+	require.Equal(t, []fact{{"A", "Café", "X"}}, f.companies)
+}
+
 // The file that the example was made for is not part of the project.
 func TestTheRealFile(t *testing.T) {
 	path := filepath.Join("..", "..", "..", "shared", "data", "constituents.csv")
@@ -47,6 +54,7 @@ func TestFaultsOfAFileNameTheLine(t *testing.T) {
 		header + "A, ,X\n":                     "c.csv: line 2: company A has no name",
 		header + "A,Alpha\n":                   "c.csv: record on line 2: wrong number of fields",
 		"Symbol,Security,GICS Sector\nA,\"B,C": "c.csv: parse error on line 2",
+		header + "A,Caf\xe9,X\n":               "c.csv: it is not UTF-8",
 	} {
 		_, err := parseFacts("c.csv", []byte(text))
 		require.ErrorContains(t, err, want)

@@ -66,7 +66,7 @@ func TestAFeedGoesOn(t *testing.T) {
 func TestHeadlinesThatComeAgain(t *testing.T) {
 	e := startInMemory(t)
 	names := newFinder(e.facts)
-	relay, err := open(e.System(), names, e.facts, e.pods, 1_000_000, e.at)
+	relay, err := open(t.Context(), e.System(), names, e.facts, e.pods, 1_000_000, e.at)
 	require.NoError(t, err)
 	for _, through := range []int{0, 500 - maxAhead, 500} {
 		sum, err := newFeed(newGenerator(names, 7), "f", e.feeds.Ref("f"), through, relay).run(t.Context(), 500)

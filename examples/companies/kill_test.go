@@ -118,7 +118,7 @@ func TestTheFeedGoesOnOverKills(t *testing.T) {
 		}
 	})
 	last := through + 500
-	out, err = exec.CommandContext(t.Context(), program, "--data", data, "--listen", "127.0.0.1:0", "--rate", "1000000", "--headlines", strconv.Itoa(last), "--exit").CombinedOutput()
+	out, err = exec.CommandContext(t.Context(), program, "--data", data, "--listen", "127.0.0.1:0", "--rate", "1000000", "--digest", "1s", "--headlines", strconv.Itoa(last), "--exit").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), fmt.Sprintf("behind headline %d\n500 headlines", through))
 	look(t, data, func(e exchange) {

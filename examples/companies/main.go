@@ -16,6 +16,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/actor/patterns"
 	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/server"
 )
 
@@ -113,8 +115,11 @@ func (o options) feed(ctx context.Context, out io.Writer, s *server.Server, f *f
 		return err
 	}
 	names := newFinder(f)
-	relay, err := open(s.System(), names, f, h, o.Rate, at)
-	if err != nil {
+	relay, err := open(ctx, s.System(), names, f, h, o.Rate, at)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
 		return fmt.Errorf("open the newsroom: %w", err)
 	}
 	name := fmt.Sprintf("%d-%08x", o.Seed, f.sum)
@@ -133,7 +138,7 @@ func (o options) feed(ctx context.Context, out io.Writer, s *server.Server, f *f
 
 // open starts the actors beside the entities: the newsroom, the throttle before
 // it, which it returns, and the reaper of the rankings.
-func open(sys *actor.System, names *finder, f *facts, h pods, perSecond int, at *atomic.Pointer[desk]) (*actor.Ref, error) {
+func open(ctx context.Context, sys *actor.System, names *finder, f *facts, h pods, perSecond int, at *atomic.Pointer[desk]) (*actor.Ref, error) {
 	props, err := newsroom(names, h.companies.Ref)
 	if err != nil {
 		return nil, err
@@ -150,11 +155,36 @@ func open(sys *actor.System, names *finder, f *facts, h pods, perSecond int, at 
 	if d.reaper, err = sys.Spawn("reaper", patterns.Reaper(patterns.ReaperConfig{})); err != nil {
 		return nil, err
 	}
-	for _, sector := range f.sectors {
+	sectors, err := allSectors(ctx, f, h)
+	if err != nil {
+		return nil, err
+	}
+	for _, sector := range sectors {
 		d.sectors = append(d.sectors, h.sectors.Ref(sector))
 	}
 	at.Store(d)
 	return relay, nil
+}
+
+// allSectors returns the names of a file's sectors, and of those that are there
+// already: the companies of another file may have come before.
+func allSectors(ctx context.Context, f *facts, h pods) ([]string, error) {
+	names := slices.Clone(f.sectors)
+	for o := (persist.ListOptions{}); ; {
+		views, next, err := h.sectors.List(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range views {
+			names = append(names, v.Name)
+		}
+		if next == "" {
+			break
+		}
+		o.After = next
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // came returns how far a feed has come.

@@ -264,7 +264,7 @@ func TestRanking(t *testing.T) {
 		return v.State
 	}
 	require.Equal(t, Ranking{Asked: 1, Top: []Ranked{}, Error: errClosedDesk.Error()}, refresh(1))
-	_, err := open(e.System(), newFinder(e.facts), e.facts, e.pods, 1, e.at)
+	_, err := open(t.Context(), e.System(), newFinder(e.facts), e.facts, e.pods, 1, e.at)
 	require.NoError(t, err)
 	require.Equal(t, Ranking{Asked: 2, Answered: 2, Complete: true, Top: []Ranked{}}, refresh(2), "no sector is there")
 
@@ -304,6 +304,20 @@ func TestRanking(t *testing.T) {
 	got2 := refresh(4)
 	require.False(t, got2.Complete)
 	require.Equal(t, got.Top, got2.Top)
+}
+
+// A ranking knows the companies of files before.
+func TestRankingOfSeveralFiles(t *testing.T) {
+	e := startInMemory(t)
+	ask[entity.Ack](t, e.companies.Ref("AAPL"), Mentioned{Headline: "h", Score: 1})
+	require.Eventually(t, func() bool { return len(states(t, e.sectors)) == 1 }, patience, time.Millisecond)
+	other, err := parseFacts("other.csv", []byte("Symbol,Security,GICS Sector\nA,Alpha,Another\n"))
+	require.NoError(t, err)
+	_, err = open(t.Context(), e.System(), newFinder(other), other, e.pods, 1, e.at)
+	require.NoError(t, err)
+	got, err := e.at.Load().rank(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, Reaped{Question: 1, Complete: true, Top: []Ranked{{"AAPL", "Information Technology", 1, 1}}}, got)
 }
 
 func mentionsOf(list []Ranked) (n []int) {
