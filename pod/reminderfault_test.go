@@ -88,7 +88,7 @@ func (c *counting) Rows(ctx context.Context, kind string, after *persist.Row, li
 // read over and over; each comes on its day.
 func TestRemindersFarOff(t *testing.T) {
 	store := &counting{PersistenceService: persisttest.NewMemory()}
-	w := newDesk(t, 3, store, diaries()["sync"], pod.Config{IdleAfter: time.Second}, 0)
+	w := newDesk(t, 3, store, diaries()["sync"], pod.Config{IdleAfter: time.Minute}, 0)
 	const day = 24 * 3600
 	for i := range 1000 {
 		w.send(fmt.Sprint("e", i), plan{Name: "r", At: day * (1 + i%5), Ring: ring{ID: "x"}})
@@ -108,7 +108,7 @@ func TestRemindersFarOff(t *testing.T) {
 	require.Len(t, w.rows(), 800)
 	require.Zero(t, w.d.RemindersHeld())
 	w.kill()
-	w = newDesk(t, 4, store, diaries()["sync"], pod.Config{IdleAfter: time.Second}, day+10)
+	w = newDesk(t, 4, store, diaries()["sync"], pod.Config{IdleAfter: time.Minute}, day+10)
 	defer w.close()
 	store.rows = 0
 	w.until(5*day + 1)
