@@ -153,7 +153,7 @@ func (w web) mentions() (n int, ok bool) {
 	}
 	defer res.Body.Close()
 	var page struct{ Items []struct{ State Company } }
-	if err := json.NewDecoder(res.Body).Decode(&page); err != nil {
+	if err := json.NewDecoder(res.Body).Decode(&page); err != nil || res.StatusCode != http.StatusOK {
 		return 0, false
 	}
 	for _, i := range page.Items {
