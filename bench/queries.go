@@ -22,8 +22,8 @@ const (
 	question = `state.celsius > 21.0 && name.startsWith("tower-")`
 	watching = 1000
 	// unmeasured queries come first: an index is built by the first that can use
-	// it, and what a pod keeps to look through memory by the first two.
-	unmeasured = 2
+	// it, and what a pod keeps to look through memory by the first three.
+	unmeasured = 3
 )
 
 // chamber is a state of twelve fields.

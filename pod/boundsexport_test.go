@@ -29,3 +29,9 @@ func (p *Pod) TableBytes() (n int) {
 	}
 	return n
 }
+
+// Counted says whether a census holds.
+func (p *Pod) Counted() bool { _, all := p.allResident(); return all }
+
+// CountFailed says whether one that was promised failed since somebody left.
+func (p *Pod) CountFailed() bool { return p.slots.failed.Load() == p.slots.departures.Load()+1 }

@@ -72,13 +72,17 @@ func (s *search) inStore(p *Pod) error {
 	if !s.whole() && (!s.many || p.name == s.afterPod) {
 		o.After = s.afterName
 	}
-	if prefix, ok := s.namePrefix(); ok && len(prefix) > len(o.Prefix) {
+	all := o.After == "" && o.Prefix == ""
+	if prefix, ok := s.namePrefix(); ok && len(prefix) > len(o.Prefix) && !(all && s.whole() && p.isPromised()) {
 		o.Prefix = prefix
 	}
 	if s.whole() {
 		o.Limit = mostListed
 	}
-	census := p.takeCensus(o.After == "" && o.Prefix == "")
+	census := &census{}
+	if all {
+		census = p.takeCensus(o.Prefix != "")
+	}
 	for {
 		page, err := p.List(s.ctx, o)
 		if err != nil {

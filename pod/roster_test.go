@@ -66,10 +66,43 @@ func TestTablesAreExact(t *testing.T) {
 	}
 }
 
+// TestTablesOfFiltersOnNames: queries for names with some beginning come to be
+// answered from tables, too, when all of the pod is in memory, and do not go
+// through the others again and again when it is not.
+func TestTablesOfFiltersOnNames(t *testing.T) {
+	w := emptyWorld(t, 1, persisttest.NewMemory(), pod.Config{IdleAfter: -1, MaxActive: -1})
+	defer w.close()
+	p, _, _, err := w.pods.Declare(bg, "twins", pod.Definition{Type: "document"})
+	w.must(err)
+	for _, name := range []string{"lobby-1", "tower-1", "tower-2"} {
+		w.wait(w.sendTo(p.Ref(name), entity.Merge{"v": 1.0}))
+	}
+	count := func() {
+		r, err := p.Query(bg, pod.Query{Filter: compiled(t, `name.startsWith("tower-") && state.v > 0`), Count: true})
+		w.must(err)
+		require.Equal(t, 2, r.Count)
+	}
+	count()
+	require.False(t, p.Counted(), "it has seen the towers alone")
+	count()
+	require.True(t, p.Counted())
+
+	w.sendTo(p.Ref("lobby-1"), entity.Passivate())
+	w.exec.RunFor(time.Second)
+	for range 2 {
+		count()
+	}
+	require.True(t, p.CountFailed(), "the lobby is not in memory")
+	for range 3 {
+		count()
+		require.False(t, p.Counted())
+	}
+}
+
 // compareTables asks a query that tables can answer, and counts by hand.
 func compareTables(w *world, p *pod.Pod) {
 	w.t.Helper()
-	texts := []string{`state.v >= 1.5`, `state.s == "a1" && revision > 1`, `name > "n3"`, `state.v == 2 || state.v == 3.0 || !(state.s == "a2")`, `state.v > 0 && has(state.s)`}
+	texts := []string{`state.v >= 1.5`, `state.s == "a1" && revision > 1`, `name > "n3"`, `state.v == 2 || state.v == 3.0 || !(state.s == "a2")`, `state.v > 0 && has(state.s)`, `name.startsWith("n1") && state.v >= 0.5`}
 	text := texts[w.sys.Uint64()%uint64(len(texts))]
 	f := compiled(w.t, text)
 	active := w.pods.Active()

@@ -101,11 +101,13 @@ const shards = 32
 // slots finds a pod's slots by name.
 type slots struct {
 	seed maphash.Seed
-	// departures counts the entities that left; see census.
-	departures, census atomic.Uint64
-	roster             atomic.Pointer[roster] // nil: nobody needed one since somebody left
-	counting           sync.Mutex             // is held by whoever makes one
-	shards             [shards]struct {
+	// departures counts the entities that left. The others are one more than it
+	// was when a census was taken, was promised, and failed; see census.
+	departures, census, promised, failed atomic.Uint64
+
+	roster   atomic.Pointer[roster] // nil: nobody needed one since somebody left
+	counting sync.Mutex             // is held by whoever makes one
+	shards   [shards]struct {
 		mu sync.RWMutex
 		m  map[string]*slot
 	}
