@@ -207,6 +207,10 @@ func (p *post) run(t *testing.T, binary string, br branch, said int, after time.
 	p.wrong = append(p.wrong, complaintsIn(stderr.String())...)
 }
 
+// emptying bounds the wait for a queue to be empty. A store in JSON files writes
+// all jobs that wait with each that comes or goes, and takes some time.
+const emptying = 5 * time.Minute
+
 // finish runs the queue in this process until it is empty, and compares what was
 // accepted with what was done.
 func (p *post) finish(t *testing.T, br branch) {
@@ -223,7 +227,7 @@ func (p *post) finish(t *testing.T, br branch) {
 	require.Eventually(t, func() bool {
 		rows, err := c.store.Rows(context.Background(), "job", nil, 1)
 		return err == nil && len(rows) == 0
-	}, patience, 5*time.Millisecond)
+	}, emptying, 50*time.Millisecond)
 	require.NoError(t, c.close(), &log)
 	p.wrong = append(p.wrong, complaintsIn(log.String())...)
 	of := map[string]int{}
