@@ -176,15 +176,20 @@ func (c *Context) letGo() {
 // Forward passes the message on with its sender and its ask, which this handler
 // then can answer no more. An error says that it was not taken; then it is still
 // this handler's.
-func (c *Context) Forward(to Target) error {
+func (c *Context) Forward(to Target) error { return c.ForwardAs(to, c.call.msg.Payload) }
+
+// ForwardAs is Forward with another payload in place of the message's.
+func (c *Context) ForwardAs(to Target, payload any) error {
 	c.must()
+	m := c.call.msg
+	m.Payload = payload
 	if r, ok := to.(*Ref); ok {
-		if err := r.postBy(c.call.msg, c.call.worker); err != nil {
+		if err := r.postBy(m, c.call.worker); err != nil {
 			return err
 		}
 	} else {
-		c.call.msg.Reply.pin()
-		if err := to.Post(c.call.msg); err != nil {
+		m.Reply.pin()
+		if err := to.Post(m); err != nil {
 			return err
 		}
 	}

@@ -22,12 +22,13 @@ type Proxy struct {
 // Pass sends the Proxy in progress on. An error says that it was not taken; then
 // it is still the handler's to answer.
 func (p Proxy) Pass(ctx *actor.Context) error {
-	m := ctx.Message()
-	m.Payload = p
-	if err := passOn(ctx.Self(), m, nil); err != nil {
-		return err
+	if p.To != nil {
+		return protect(func() error { return ctx.ForwardAs(p.To, p.Message) })
 	}
-	ctx.Defer()
+	if m := ctx.Message(); m.Reply == nil {
+		return answer(ctx.Self(), m, p.Message)
+	}
+	ctx.Respond(p.Message)
 	return nil
 }
 

@@ -78,12 +78,27 @@ func (w *process) rest() {
 	}
 }
 
-// reminders counts those that are still to come, of entities that can be read.
+// awaits says whether an entity has a reminder that is not due yet.
+func (w *process) awaits(k persist.Key, name string) bool {
+	rows, err := w.disk.base.RowsOf(context.Background(), k)
+	w.must(err)
+	return slices.ContainsFunc(rows, func(r persist.Row) bool {
+		next, err := entity.ReminderNext(r)
+		return r.Kind == entity.ReminderRows && r.ID == name && err == nil && next.After(w.sys.Now())
+	})
+}
+
+// reminders counts those that are due and have not come, of entities that can be
+// read. Each process has a clock of its own, so that one may have been set for a
+// time that this one does not reach.
 func (w *process) reminders() (n int) {
 	rows, err := w.disk.base.Rows(context.Background(), entity.ReminderRows, nil, 1000)
 	w.must(err)
 	for _, row := range rows {
-		if row.Key.Pod != frail {
+		if row.Key.Pod == frail {
+			continue
+		}
+		if next, err := entity.ReminderNext(row); err != nil || !next.After(w.sys.Now()) {
 			n++
 		}
 	}
