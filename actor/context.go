@@ -178,7 +178,9 @@ func (c *Context) letGo() {
 // this handler's.
 func (c *Context) Forward(to Target) error { return c.ForwardAs(to, c.call.msg.Payload) }
 
-// ForwardAs is Forward with another payload in place of the message's.
+// ForwardAs is Forward with another payload in place of the message's. Whoever
+// passes an ask on by other means must Defer before, not after: once it is sent
+// on, it may be answered, and its promise belong to another ask.
 func (c *Context) ForwardAs(to Target, payload any) error {
 	c.must()
 	m := c.call.msg
