@@ -162,6 +162,7 @@ func (p *pool) worker(ctx *actor.Context, at int) (*actor.Ref, error) {
 func (p *pool) broadcast(ctx *actor.Context, msg any) error {
 	m := ctx.Message()
 	m.Payload = msg
+	ctx.Defer() // before a worker can answer; see Context.ForwardAs
 	taken := 0
 	var full error
 	for at := range p.workers {
@@ -177,9 +178,8 @@ func (p *pool) broadcast(ctx *actor.Context, msg any) error {
 		}
 	}
 	if taken == 0 && m.Reply != nil {
-		ctx.Fail(full)
+		m.Reply.Fail(full)
 	}
-	ctx.Defer()
 	return nil
 }
 
