@@ -73,7 +73,7 @@ func (s *search) inStore(p *Pod) error {
 		o.After = s.afterName
 	}
 	all := o.After == "" && o.Prefix == ""
-	if prefix, ok := s.namePrefix(); ok && len(prefix) > len(o.Prefix) && !(all && s.whole() && p.isPromised()) {
+	if prefix, ok := s.namePrefix(); ok && len(prefix) > len(o.Prefix) && (!all || !s.whole() || !p.isPromised()) {
 		o.Prefix = prefix
 	}
 	if s.whole() {

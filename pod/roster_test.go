@@ -75,7 +75,8 @@ func TestTablesOfFiltersOnNames(t *testing.T) {
 	p, _, _, err := w.pods.Declare(bg, "twins", pod.Definition{Type: "document"})
 	w.must(err)
 	for _, name := range []string{"lobby-1", "tower-1", "tower-2"} {
-		w.wait(w.sendTo(p.Ref(name), entity.Merge{"v": 1.0}))
+		_, err := w.wait(w.sendTo(p.Ref(name), entity.Merge{"v": 1.0}))
+		w.must(err)
 	}
 	count := func() {
 		r, err := p.Query(bg, pod.Query{Filter: compiled(t, `name.startsWith("tower-") && state.v > 0`), Count: true})

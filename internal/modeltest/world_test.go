@@ -336,7 +336,9 @@ func (w *world) cleanup() {
 	case w.sys != nil:
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		defer cancel()
-		_ = w.pods.Close(ctx)
+		if w.pods != nil { // nil when what the store held was found wrong
+			_ = w.pods.Close(ctx)
+		}
 		_ = w.sys.Stop(context.Background())
 	}
 }
