@@ -225,6 +225,27 @@ func TestALostSecondSessionIsEnded(t *testing.T) {
 	require.Less(t, time.Since(begin), s.cfg.Timeout/2)
 }
 
+// A server that lost the store without knowing may connect anew just when the
+// next one does. The lock of the second session is the next one's.
+func TestTheSecondSessionIsOfWhoHasTheStore(t *testing.T) {
+	t.Parallel()
+	url := freshURL(t)
+	s := mustOpen(t, url, Config{})
+	s.turn <- struct{}{}
+	defer s.release()
+	require.NoError(t, closeQuietly(s.second))
+	late, err := s.connectSecond(ctx) // as the earlier server has it
+	require.NoError(t, err)
+	s.second, err = s.connectSecond(ctx)
+	require.NoError(t, err)
+	require.Error(t, late.Ping(ctx), "it was ended")
+
+	execSQL(t, url, `UPDATE store SET epoch = epoch + 1`)
+	_, err = s.connectSecond(ctx) // now this one is the earlier
+	require.ErrorContains(t, err, "another server has taken the store")
+	require.NoError(t, s.second.Ping(ctx), "it is not ended by who lost the store")
+}
+
 // A reader sees no position before those below it also while two transactions
 // are under way, and groups may end at any time.
 func TestReadersSeeThePositionsOfHalvesInOrder(t *testing.T) {

@@ -75,13 +75,36 @@ func (s *Store) connectSecond(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err = c.Exec(ctx, `SELECT pg_advisory_lock($1)`, s.target.lockKey("second")); err == nil {
+	if err = s.lockSecond(ctx, c); err == nil {
 		_, err = prepare(ctx, c) // as the writer's
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the second connection: %w", err), closeQuietly(c))
 	}
 	return c, nil
+}
+
+// lockSecond takes the lock of the second halves' session. A server that had the
+// store before, and does not know yet that it lost it, may have taken it since
+// takeStore has evicted the last one: whose epoch counts evicts the other.
+func (s *Store) lockSecond(ctx context.Context, c *pgx.Conn) error {
+	for begin := time.Now(); ; {
+		var got, mine bool
+		err := c.QueryRow(ctx, `SELECT pg_try_advisory_lock($1), EXISTS (SELECT FROM store WHERE epoch = $2)`,
+			s.target.lockKey("second"), s.epoch).Scan(&got, &mine)
+		switch {
+		case err != nil || got:
+			return err
+		case !mine:
+			return errors.New("another server has taken the store meanwhile")
+		case time.Since(begin) >= s.cfg.Timeout*4/5:
+			return errors.New("a session of another server keeps its lock, and cannot be ended: stop that server")
+		}
+		s.evictSecond(ctx, c)
+		if err := pause(ctx, lockPause); err != nil {
+			return err
+		}
+	}
 }
 
 // evictSecond is evict for the session of the last second halves, unless that is
