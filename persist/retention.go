@@ -202,7 +202,8 @@ func (c *Committer) ends(u *Unit, o Outcome) {
 
 // trimEnded drops the events of ended lives that Trim has passed while they
 // lived, before it comes to the change that ended the first of them. All that
-// have ended by now go in one pass; so there is one a window at most.
+// have ended by now go in one pass; so there is one a window at most. Till then
+// such a life may lack its middle: what Trim had not passed goes as it comes.
 func (c *Committer) trimEnded(ctx context.Context, through uint64) error {
 	c.mu.Lock()
 	ended, passed := c.retention.ended, c.retention.through

@@ -218,6 +218,45 @@ func TestEventsStay(t *testing.T) {
 	}
 }
 
+// TestEventsOfAnEndedLifeGoBeforeItsEnd: some that retention had passed while it
+// went on may stay behind later ones, but none stays behind the change that ended
+// it: they alone would make the entity again.
+func TestEventsOfAnEndedLifeGoBeforeItsEnd(t *testing.T) {
+	a := newAging(t, persisttest.NewMemory(), persist.CommitterConfig{KeepFor: time.Hour})
+	defer a.close()
+	event := func(c *persist.Change) { c.Event = true }
+	revisions := func() (out []uint64) {
+		for _, c := range a.changes(0) {
+			if c.Event {
+				out = append(out, c.Revision)
+			}
+		}
+		return out
+	}
+	a.writeWith("account", 2, event)
+	a.exec.RunFor(90 * time.Minute)
+	a.writeWith("account", 2, event)
+	a.exec.RunFor(40 * time.Minute)
+	require.Equal(t, []uint64{1, 2, 3, 4}, revisions(), "the life goes on")
+	w := a.writers["account"]
+	w.lane.Submit(persist.Unit{
+		Key: persist.Key{Pod: "p", Name: "account"}, Expect: 4, Delete: true,
+		Changes: []persist.Change{{Revision: 5, Type: "deleted", Time: a.sys.Now(), Event: true}},
+	}, 5)
+	holes := false
+	for range 120 {
+		a.exec.RunFor(time.Minute)
+		a.write("other", 1) // so that there is always something that grows old
+		left := revisions()
+		if len(left) > 0 {
+			require.Equal(t, uint64(5), left[len(left)-1])
+		}
+		holes = holes || len(left) == 3
+	}
+	require.True(t, holes, "the middle was seen to go first")
+	require.Empty(t, revisions())
+}
+
 // TestFailedTrimIsTriedAgain and holds up no commit.
 func TestFailedTrimIsTriedAgain(t *testing.T) {
 	b := newBench(t, 1, persist.CommitterConfig{MaxUnits: 100, KeepChanges: 100})
