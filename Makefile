@@ -3,13 +3,15 @@
 # It needs Go (the version in go.mod) and make. `make race`, and so `make
 # check`, also need a C compiler: the race detector is linked by cgo. Linters
 # come from tools/go.mod; nothing is installed globally, except that `make
-# test` fetches strace, curl and PostgreSQL where they are missing and it may
+# test` fetches strace, curl, PostgreSQL and Chromium (350 MB; BROWSER=0 leaves
+# it and the tests of the explorer page out) where they are missing and it may
 # (see tools/scripts/need.sh).
 #
 # Tests that need something beyond Go look at TWINSRV_REQUIRE, a comma
-# separated list (known: strace, curl, postgres). Where the thing is missing, a test that needs
-# it fails if it is listed, and else skips with a reason that begins with
-# "needs strace: " and the like. With CI=true everything known is required.
+# separated list (known: strace, curl, postgres, chromium). Where the thing is
+# missing, a test that needs it fails if it is listed, and else skips with a
+# reason that begins with "needs strace: " and the like. With CI=true everything
+# known is required, whatever BROWSER says.
 
 SHELL := /bin/bash
 GO    ?= go
@@ -27,7 +29,7 @@ TESTFLAGS ?=
 PKGS      ?= ./...
 
 ifeq ($(CI),true)
-TWINSRV_REQUIRE ?= strace,curl,postgres
+TWINSRV_REQUIRE ?= strace,curl,postgres,chromium
 endif
 export TWINSRV_REQUIRE
 
@@ -36,7 +38,7 @@ NESTED := $(patsubst %/go.mod,%,$(wildcard bench/go.mod tools/go.mod))
 LINTER := $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test race kills model sim sim-mutants sim-cover fuzz bench steady where cover lint spectral fmt tidy check \
+.PHONY: help run demo build test race screenshots kills model sim sim-mutants sim-cover fuzz bench steady where cover lint spectral fmt tidy check \
 	fmt-check vet-check tidy-check docs-check nested-check cc programs
 
 help: ## list the targets
@@ -58,6 +60,10 @@ test: programs ## all tests, without a C compiler (PKGS=./pod TESTFLAGS="-run Te
 
 race: cc ## all tests under the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race -timeout 25m $(TESTFLAGS) $(PKGS)
+
+screenshots: ## draw the pictures of the explorer page anew, docs/images
+	@TWINSRV_REQUIRE=chromium tools/scripts/need.sh chromium
+	TWINSRV_REQUIRE=chromium $(GO) test -count=1 -v -run TestScreenshots $(TESTFLAGS) ./internal/browsertest -args -screenshots "$(CURDIR)/docs/images"
 
 kills: programs ## the long form of the tests that kill processes, on every store (KILLS=200 each)
 	TWINSRV_KILLS=$(KILLS) $(GO) test -count=1 -v -timeout 120m -run 'Kill|Broken' $(TESTFLAGS) \
@@ -135,4 +141,4 @@ cc:
 	@command -v $$($(GO) env CC) >/dev/null || { echo "make race needs a C compiler ($$($(GO) env CC) is not on the path); make test does without."; exit 1; }
 
 programs:
-	@tools/scripts/need.sh strace curl postgres
+	@tools/scripts/need.sh strace curl postgres chromium

@@ -1,0 +1,32 @@
+package browsertest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+const (
+	// patience is how long a test waits for what must come. A machine with too
+	// much to do may take long; nothing is waited for that is there already.
+	patience = 90 * time.Second
+	// look is the pause between two looks at what is waited for.
+	look = 25 * time.Millisecond
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := errors.Join(theBrowser.close(), built.remove()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
