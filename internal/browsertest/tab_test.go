@@ -40,13 +40,19 @@ func open(t *testing.T, s *server, path string) *tab {
 // blank is a tab that has not opened anything yet.
 func blank(t *testing.T, s *server) *tab {
 	t.Helper()
-	w := &witness{origin: s.url}
+	b := newTab(t, s.url)
+	t.Cleanup(b.judge)
+	return b
+}
+
+// newTab is a tab whose witness nobody hears yet. It is closed when the test
+// ends.
+func newTab(t *testing.T, origin string) *tab {
+	t.Helper()
+	w := &witness{origin: origin}
 	ctx, cancel := chromedp.NewContext(theBrowser.open(t), chromedp.WithNewBrowserContext(), chromedp.WithListener(w.hear))
 	b := &tab{witness: w, t: t, ctx: ctx}
-	t.Cleanup(func() {
-		defer cancel()
-		b.judge()
-	})
+	t.Cleanup(cancel)
 	// The first of all runs must have the tab's own context: with it the tab ends.
 	require.NoError(t, chromedp.Do(ctx))
 	b.do(
@@ -170,7 +176,7 @@ func (b *tab) wait(done func() (bool, string)) {
 // judge hears the witness and, if anything is wrong, leaves a picture and what
 // the console said.
 func (b *tab) judge() {
-	_, err := try[int](b, "1") // what happened before it has been told when it is answered
+	_, err := try[int](b, "1") // what happened before has been told when this is answered
 	if err != nil {
 		b.t.Errorf("the page does not answer: %v", err)
 	}
