@@ -82,3 +82,40 @@ func TestTheWitnessHearsWhatAPageDoesWrong(t *testing.T) {
 	b.wait(func() (bool, string) { return len(b.faults()) > 0, "a server that is gone was not missed" })
 	assert.Contains(t, fmt.Sprint(b.faults()), "/still")
 }
+
+// A page that is hard to use is found out as well.
+func TestAPageThatIsHardToUseIsFoundOut(t *testing.T) {
+	t.Parallel()
+	chromium(t)
+	var body atomic.Value
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = fmt.Fprint(w, `<!doctype html><link rel="icon" href="data:,"><body style="background:#fff">`, body.Load())
+	}))
+	defer s.Close()
+	b := newTab(t, s.URL)
+	for _, c := range []struct{ body, script, wrong string }{
+		{`<p style="color:#767676">well</p>`, unreadable, ""},
+		{`<p style="color:#888">faint</p>`, unreadable, "faint"},
+		{`<p style="color:#888; font-size:24px">large</p>`, unreadable, ""},
+		{`<p style="color:#000; opacity:0.3">through</p>`, unreadable, "through"},
+		{`<div style="background:#000"><p style="color:#333">dark</p></div>`, unreadable, "dark"},
+		{`<p style="color:#eee" hidden>hidden</p><button disabled>off</button>`, unreadable, ""},
+		{`<svg><text y="20" fill="#ccc">axis</text></svg>`, unreadable, "axis"},
+		{`<button>ok</button><label>l <input></label><a href="#">a</a>`, nameless, ""},
+		{`<button></button>`, nameless, "<button>"},
+		{`<input placeholder="no label">`, nameless, "<input"},
+		{`<select><option>1</option></select>`, nameless, "<select>"},
+		{`<p>narrow</p>`, wide, ""},
+		{`<p id="far" style="width:2000px">wide</p>`, wide, "far"},
+	} {
+		body.Store(c.body)
+		b.navigate(s.URL)
+		found := run[[]string](b, c.script)
+		if c.wrong == "" {
+			assert.Empty(t, found, c.body)
+			continue
+		}
+		assert.Contains(t, fmt.Sprint(found), c.wrong, c.body)
+	}
+}
