@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"net/http"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 type Health struct {
 	Status      string `json:"status"`
 	Store       string `json:"store"`
+	Version     string `json:"version"` // of the server's program
 	Pods        int    `json:"pods"`
 	Active      int    `json:"active"` // entities in memory
 	Quarantined int    `json:"quarantined"`
@@ -109,11 +111,15 @@ func (e Entity) Unreadable(ctx context.Context) (u Unreadable, err error) {
 	return u, e.c.getJSON(ctx, e.quarantinePath(), url.Values{}, &u)
 }
 
-// Retry has a quarantined entity read again. It fails with Quarantined when that
-// still cannot be.
-func (e Entity) Retry(ctx context.Context) error {
-	_, err := e.c.do(ctx, request{method: http.MethodPost, path: e.quarantinePath() + "/retry", repeats: always})
-	return err
+// Retry has a quarantined entity read again, and returns it. It fails with
+// Quarantined when it still cannot be read.
+func (e Entity) Retry(ctx context.Context) (Twin[json.RawMessage], error) {
+	var t Twin[json.RawMessage]
+	a, err := e.c.do(ctx, request{method: http.MethodPost, path: e.quarantinePath() + "/retry", repeats: always})
+	if err != nil {
+		return t, err
+	}
+	return t, a.into(&t)
 }
 
 // RemoveUnreadable ends the life of an entity that cannot be read, durably. One

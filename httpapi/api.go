@@ -17,6 +17,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/twinsrv/twinsrv/actor/patterns"
+	"github.com/twinsrv/twinsrv/httpapi/explorer"
+	"github.com/twinsrv/twinsrv/httpapi/webpage"
 	"github.com/twinsrv/twinsrv/pod"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -75,6 +77,10 @@ type API struct {
 	watching watching
 	letters  deadLetters
 	troubles troubles
+	changes  changeCounts
+
+	explorer  http.Handler
+	reference *webpage.Page
 
 	ending     context.Context // of streams
 	endStreams context.CancelFunc
@@ -104,7 +110,8 @@ func New(pods *pod.Pods, cfg Config) *API {
 	}
 	a := &API{
 		pods: pods, cfg: cfg, log: cfg.Logger, router: echo.New(), patience: backupPatience, window: importBytes,
-		asks: patterns.NewCompletionService(pods.System(), patterns.Config{Limit: cfg.MaxWaiting, Timeout: defaultTimeout}),
+		asks:     patterns.NewCompletionService(pods.System(), patterns.Config{Limit: cfg.MaxWaiting, Timeout: defaultTimeout}),
+		explorer: explorer.Handler(), reference: referencePage(),
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -115,6 +122,7 @@ func New(pods *pod.Pods, cfg Config) *API {
 	a.watching.most = cfg.MaxWatchers
 	a.letters.listen(pods.System())
 	a.troubles.listen(pods.System())
+	a.changes.listen(pods)
 	a.metrics = newMetrics(a)
 	a.router.HTTPErrorHandler = a.unrouted
 	a.register()
@@ -126,6 +134,7 @@ func (a *API) Close() {
 	a.endStreams()
 	a.letters.cancel()
 	a.troubles.cancel()
+	a.changes.cancel()
 	a.asks.Close()
 	a.futures.wait.Wait()
 }

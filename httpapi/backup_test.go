@@ -174,5 +174,5 @@ func TestHealth(t *testing.T) {
 	w := newWorld(t, ofStore("memory"))
 	w.docs()
 	w.put(room+"/state", `{}`).is(201)
-	require.Equal(t, `{"status":"ok","store":"memory","pods":2,"active":1,"quarantined":0}`, w.get("/healthz").is(200).body)
+	require.Equal(t, `{"status":"ok","store":"memory","version":"0","pods":2,"active":1,"quarantined":0}`, w.get("/healthz").is(200).body)
 }

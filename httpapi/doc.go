@@ -27,7 +27,7 @@
 // resumed from, outlive it.
 //
 // With Config.Tokens every operation but the pages that say nothing (healthz,
-// readyz, the reference) needs a bearer's token.
+// readyz, the reference, the explorer) needs a bearer's token.
 //
 // Answers of writes and reads are given when all that they were computed on is
 // durable. 504 outcome_unknown is the only answer that leaves open whether a

@@ -140,7 +140,7 @@ func (d documenter) problem(codes []string) *huma.Schema {
 
 func (d documenter) parameters(op *operation) []*huma.Param {
 	var out []*huma.Param
-	for _, name := range []string{"pod", "name", "type", "pointer", "id"} {
+	for _, name := range []string{"pod", "name", "type", "pointer", "id", "file"} {
 		if strings.Contains(op.path, "{"+name+"}") {
 			out = append(out, op.parameter("path", name))
 		}
@@ -175,6 +175,8 @@ func (op *operation) parameter(in, name string) *huma.Param {
 	case "pointer":
 		p.Description = "A JSON pointer (RFC 6901) without its first slash, percent-encoded: members of objects and indexes of arrays, separated by slashes, as many as it takes. " +
 			"It is decoded exactly once; a slash that belongs to a member's name is ~1 or %2F, a tilde ~0."
+	case "file":
+		p.Description = "The file's name."
 	case "id":
 		p.Description = "The id of a future, as it was given."
 	case "condition":
@@ -233,6 +235,8 @@ func (op *operation) parameter(in, name string) *huma.Param {
 		p.Description = "Lists only names that begin with it."
 	case "cascade":
 		p.Description, p.Schema = "Delete the pod's entities, too.", &huma.Schema{Type: huma.TypeBoolean, Default: false}
+	case "figures":
+		p.Description, p.Schema = "With what has happened in each pod since the server's start.", &huma.Schema{Type: huma.TypeBoolean, Default: false}
 	case "discard":
 		p.Description, p.Schema = "Give up messages that the entity sent and that are not delivered.", &huma.Schema{Type: huma.TypeBoolean, Default: false}
 	case "timeout":

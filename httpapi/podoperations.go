@@ -12,7 +12,7 @@ func podOperations() []operation {
 	return []operation{
 		{
 			method: http.MethodGet, path: "/v1/pods", id: "list-pods", summary: "The pods by name", handle: listPods,
-			query:   []string{"limit", "cursor"},
+			query:   []string{"limit", "cursor", "figures"},
 			answers: []answerDoc{{status: http.StatusOK, description: "A page.", shape: reflect.TypeFor[PodList]()}},
 			codes:   []Code{CodeBadQuery},
 		},

@@ -24,6 +24,8 @@ type PodDescription struct {
 	// History is what is kept of the changes of the pod's entities. Lists leave
 	// it out.
 	History *HistoryDescription `json:"history,omitempty"`
+	// Figures are those of the server's run, in lists that ask for them.
+	Figures *PodFigures `json:"figures,omitempty"`
 }
 
 // MessageDescription describes one message of a pod's entities.
@@ -77,6 +79,10 @@ func listPods(c *call) error {
 	if err != nil {
 		return err
 	}
+	figures, err := c.flag("figures")
+	if err != nil {
+		return err
+	}
 	list := PodList{Items: []PodDescription{}}
 	for _, p := range c.api.pods.All() {
 		switch {
@@ -85,7 +91,11 @@ func listPods(c *call) error {
 			list.Next = c.cursor(list.Items[o.Limit-1].Name)
 			return c.json(http.StatusOK, list)
 		default:
-			list.Items = append(list.Items, describe(p, p.Spec()))
+			d := describe(p, p.Spec())
+			if figures {
+				d.Figures = c.api.figuresOf(p.Name())
+			}
+			list.Items = append(list.Items, d)
 		}
 	}
 	return c.json(http.StatusOK, list)

@@ -150,7 +150,7 @@ func TestDocument(t *testing.T) {
 	require.True(t, strings.HasPrefix(w.contract.OpenAPI, "3.1."))
 	want := map[string][]string{
 		"/healthz": {"get"}, "/readyz": {"get"}, "/metrics": {"get"}, "/openapi.json": {"get"},
-		"/reference": {"get"}, "/reference/reference.js": {"get"}, "/reference/reference.css": {"get"}, "/v1/limits": {"get"}, "/v1/actors": {"get"}, "/v1/deadletters": {"get"},
+		"/reference": {"get"}, "/reference/reference.js": {"get"}, "/reference/reference.css": {"get"}, "/": {"get"}, "/explorer": {"get"}, "/explorer/{file}": {"get"}, "/v1/limits": {"get"}, "/v1/actors": {"get"}, "/v1/deadletters": {"get"},
 		"/v1/store/backup": {"post"}, "/v1/export": {"get"}, "/v1/import": {"post"}, "/v1/batch": {"post"}, "/v1/futures/{id}": {"delete", "get"},
 		"/v1/entities": {"get"}, "/v1/query": {"post"}, "/v1/pods/{pod}/query": {"post"}, "/v1/watch": {"get"}, "/v1/pods/{pod}/watch": {"get"}, "/v1/pods/{pod}/entities/{name}/watch": {"get"}, "/v1/pods": {"get"},
 		"/v1/pods/{pod}/entities/{name}/state/{pointer}": {"delete", "get", "patch", "put"},
@@ -180,7 +180,7 @@ func TestDocument(t *testing.T) {
 					seen[code] = true
 				}
 			}
-			for _, name := range []string{"pod", "name", "type", "pointer", "id"} {
+			for _, name := range []string{"pod", "name", "type", "pointer", "id", "file"} {
 				require.Equal(t, strings.Contains(path, "{"+name+"}"), op.has("path", name))
 			}
 		}

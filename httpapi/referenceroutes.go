@@ -2,8 +2,9 @@ package httpapi
 
 import (
 	"embed"
-	"net/http"
-	"strconv"
+	"io/fs"
+
+	"github.com/twinsrv/twinsrv/httpapi/webpage"
 )
 
 // reference is the page that shows the document to people, and its script.
@@ -11,30 +12,23 @@ import (
 //go:embed reference
 var reference embed.FS
 
-// referencePolicy lets the page load what this server gives, and nothing else.
-const referencePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
-func getReference(c *call) error { return c.page1("index.html", "text/html; charset=utf-8") }
-
-func getReferenceScript(c *call) error {
-	return c.page1("reference.js", "text/javascript; charset=utf-8")
+func referencePage() *webpage.Page {
+	folder, err := fs.Sub(reference, "reference")
+	if err != nil {
+		panic(err) // the name is a valid one
+	}
+	return webpage.New(folder)
 }
 
-func getReferenceStyle(c *call) error { return c.page1("reference.css", "text/css; charset=utf-8") }
+func getReference(c *call) error { return c.referenceFile("index.html") }
 
-// page1 answers with one file of the page.
-func (c *call) page1(file, media string) error {
-	data, err := reference.ReadFile("reference/" + file)
-	if err != nil {
-		return err
+func getReferenceScript(c *call) error { return c.referenceFile("reference.js") }
+
+func getReferenceStyle(c *call) error { return c.referenceFile("reference.css") }
+
+func (c *call) referenceFile(name string) error {
+	if !c.api.reference.Serve(c.w, c.r, name) {
+		return refuse(CodeNotFound, "the reference has no such file")
 	}
-	h := c.w.Header()
-	h.Set("Content-Type", media)
-	h.Set("Content-Length", strconv.Itoa(len(data)))
-	h.Set("Content-Security-Policy", referencePolicy)
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", "no-cache")
-	c.w.WriteHeader(http.StatusOK)
-	_, _ = c.w.Write(data) // the client is gone if this fails
 	return nil
 }

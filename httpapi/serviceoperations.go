@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"reflect"
+	"strings"
 )
 
 func serviceOperations() []operation {
@@ -46,9 +47,12 @@ func serviceOperations() []operation {
 			description: "It describes the messages and states of the pods that are there, beside what holds for all.",
 			answers:     []answerDoc{{status: http.StatusOK, description: "OpenAPI 3.1.", anyJSON: true}},
 		},
-		page("/reference", "reference", "This document as a page", "text/html", getReference),
-		page("/reference/reference.js", "reference-script", "The page's script", "text/javascript", getReferenceScript),
-		page("/reference/reference.css", "reference-style", "The page's style", "text/css", getReferenceStyle),
+		page("/reference", "reference", "This document as a page", getReference, "text/html"),
+		page("/reference/reference.js", "reference-script", "The page's script", getReferenceScript, "text/javascript"),
+		page("/reference/reference.css", "reference-style", "The page's style", getReferenceStyle, "text/css"),
+		page("/", "explorer-root", "The explorer, a page to look at all this", getExplorer, "text/html"),
+		page("/explorer", "explorer", "The explorer as well", getExplorer, "text/html"),
+		page("/explorer/{file}", "explorer-file", "A file of the explorer", getExplorer, "text/javascript", "text/css", "image/svg+xml"),
 		{
 			method: http.MethodPost, path: "/v1/store/backup", id: "backup", summary: "A backup of the whole store", handle: postBackup,
 			description: "Streams everything that was acknowledged before the request, as of one moment, while the server works on. " +
@@ -59,11 +63,18 @@ func serviceOperations() []operation {
 	}
 }
 
-// page is an operation of the reference page, which says nothing that needs a
-// token: its script gets the document.
-func page(path, id, summary, media string, handle func(*call) error) operation {
-	return operation{
+// page is an operation of a page for browsers, which says nothing that needs a
+// token: its script gets what it shows.
+func page(path, id, summary string, handle func(*call) error, media ...string) operation {
+	op := operation{
 		method: http.MethodGet, path: path, id: id, summary: summary, handle: handle, open: true,
-		answers: []answerDoc{{status: http.StatusOK, description: "It loads nothing from other servers.", media: []string{media}, headers: []string{"Content-Security-Policy"}}},
+		answers: []answerDoc{
+			{status: http.StatusOK, description: "It loads nothing from other servers.", media: media, headers: []string{"Content-Security-Policy", "ETag"}},
+			{status: http.StatusNotModified, description: "If-None-Match names the file as it is.", headers: []string{"ETag"}},
+		},
 	}
+	if strings.Contains(path, "{") {
+		op.codes = []Code{CodeNotFound}
+	}
+	return op
 }

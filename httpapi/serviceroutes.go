@@ -14,7 +14,9 @@ type Health struct {
 	Status string `json:"status"`
 	// Store is the kind of store that everything is kept in, such as "bolt".
 	Store string `json:"store,omitempty"`
-	Pods  int    `json:"pods"`
+	// Version is that of the server's program.
+	Version string `json:"version"`
+	Pods    int    `json:"pods"`
 	// Active is how many entities are in memory.
 	Active int `json:"active"`
 	// Quarantined is how many were found to be unreadable.
@@ -57,7 +59,7 @@ func getHealth(c *call) error {
 		return refuse(CodeStoreUnavailable, "the store failed and is being reopened; reads go on where they can")
 	}
 	return c.json(http.StatusOK, Health{
-		Status: "ok", Store: c.api.cfg.Store, Pods: len(pods.All()), Active: pods.Active(), Quarantined: len(pods.Quarantined()),
+		Status: "ok", Store: c.api.cfg.Store, Version: c.api.cfg.Version, Pods: len(pods.All()), Active: pods.Active(), Quarantined: len(pods.Quarantined()),
 	})
 }
 

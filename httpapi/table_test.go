@@ -139,7 +139,7 @@ func TestNothingThere(t *testing.T) {
 	w.post(room+"/messages/remove", `{"pointer":"/a"}`).is(404, "no_such_entity")
 	w.post(room+"/messages/nope", `{}`).is(404, "no_such_message")
 	w.post(room+"/messages/", `{}`).is(404, "no_such_message")
-	for _, target := range []string{"/", "/v1", "/v1/", "/v1/pods/docs/", "/v1/pods/docs/nope", room + "/", room + "/nope", "/V1/pods", "/v1/quarantine/", "/v1//pods", "/v1/./pods", "/openapi.yaml", "/docs", "/schemas/Ack.json", "/favicon.ico", "/v1/pods/docs/entities/a/b"} {
+	for _, target := range []string{"/v1", "/explorer/none.js", "/explorer/index.html", "/explorer/static", "/explorer/%2e%2e", "/explorer/doc.go", "/index.html", "/v1/", "/v1/pods/docs/", "/v1/pods/docs/nope", room + "/", room + "/nope", "/V1/pods", "/v1/quarantine/", "/v1//pods", "/v1/./pods", "/openapi.yaml", "/docs", "/schemas/Ack.json", "/favicon.ico", "/v1/pods/docs/entities/a/b"} {
 		w.get(target).is(404, "not_found")
 	}
 }
