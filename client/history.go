@@ -68,6 +68,27 @@ func AtTime[S any](ctx context.Context, e Entity, t time.Time) (S, ETag, error) 
 	return then[S](ctx, e, "at", t.UTC().Format(time.RFC3339Nano))
 }
 
+// GetAt is At with all that Get tells.
+func GetAt[S any](ctx context.Context, e Entity, revision uint64) (Twin[S], error) {
+	return getThen[S](ctx, e, "revision", strconv.FormatUint(revision, 10))
+}
+
+// GetAtTime is AtTime with all that Get tells.
+func GetAtTime[S any](ctx context.Context, e Entity, t time.Time) (Twin[S], error) {
+	return getThen[S](ctx, e, "at", t.UTC().Format(time.RFC3339Nano))
+}
+
+func getThen[S any](ctx context.Context, e Entity, name, value string) (Twin[S], error) {
+	var t Twin[S]
+	r := e.request(ctx, http.MethodGet, e.path())
+	r.ask(name, value)
+	a, err := e.c.do(ctx, r)
+	if err != nil {
+		return t, err
+	}
+	return t, a.into(&t)
+}
+
 func then[S any](ctx context.Context, e Entity, name, value string) (S, ETag, error) {
 	var s S
 	r := e.request(ctx, http.MethodGet, e.path()+"/state")

@@ -53,13 +53,13 @@ type Retention struct {
 	Changes uint64 `json:"changes"`
 	// Age is how long changes are kept, such as "24h0m0s"; empty when age drops
 	// none.
-	Age string `json:"age"`
+	Age string `json:"age,omitempty"`
 	// Dropped is the position through which changes may have been dropped,
 	// Position the newest one of the store.
 	Dropped  uint64 `json:"dropped"`
 	Position uint64 `json:"position"`
 	// Volatile says that the pod is, and that the positions say nothing.
-	Volatile bool `json:"volatile"`
+	Volatile bool `json:"volatile,omitempty"`
 }
 
 // Message describes one message of a pod's entities.

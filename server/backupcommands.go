@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/twinsrv/twinsrv/internal/cli"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/persist/bolt"
 	"github.com/twinsrv/twinsrv/persist/jsonfile"
@@ -21,6 +21,7 @@ type storeBackup struct {
 	File   string `arg:"" help:"The file to write. It appears when the backup is whole and on disk."`
 	Server string `placeholder:"URL" help:"Back up this running server, such as ${server}, in place of a store that no server has open."`
 	Force  bool   `help:"Replace FILE if it exists."`
+	Token  string `name:"token-file" env:"TWINSRV_TOKEN_FILE" placeholder:"FILE" help:"A file with the token that the server wants; TWINSRV_TOKEN may hold it in place of that."`
 	storeFlags
 }
 
@@ -28,7 +29,7 @@ type storeBackup struct {
 func (storeBackup) Help() string {
 	return "A backup holds everything that was acknowledged before it began, as of one moment. A running server works on meanwhile. " +
 		"Stores in PostgreSQL are backed up by pg_dump.\n\n" +
-		examples(
+		cli.Examples(
 			"twinsrv store backup twins.backup --server http://127.0.0.1:8080",
 			"twinsrv store backup twins.backup --data ./twinsrv-data    # no server runs on it",
 		)
@@ -37,18 +38,16 @@ func (storeBackup) Help() string {
 // Run writes the backup.
 func (c *storeBackup) Run(ctx context.Context, given flags) error {
 	if given["server"] && (given["store"] || given["data"]) {
-		return usagef("a backup is of a running server (--server) or of a store that none has open (--store, --data): give one of them")
+		return cli.Usagef("a backup is of a running server (--server) or of a store that none has open (--store, --data): give one of them")
 	}
-	if !c.Force {
-		if _, err := os.Lstat(c.File); err == nil {
-			return usagef("%s is there already; choose another name, or replace it with --force", c.File)
-		}
+	if err := cli.Refuse(c.File, c.Force); err != nil {
+		return err
 	}
 	write, from, err := c.source(ctx, given)
 	if err != nil {
 		return err
 	}
-	size, err := saveFile(c.File, c.Force, write)
+	size, err := cli.SaveFile(c.File, c.Force, write)
 	if err != nil {
 		return fmt.Errorf("back up %s into %s: %w", from, c.File, err)
 	}
@@ -59,18 +58,19 @@ func (c *storeBackup) Run(ctx context.Context, given flags) error {
 // source returns what writes the backup, and of what it is one.
 func (c *storeBackup) source(ctx context.Context, given flags) (write func(io.Writer) error, from string, err error) {
 	if given["server"] {
-		server, err := connect(c.Server)
+		at := cli.ServerFlags{Server: c.Server, TokenFile: c.Token}
+		server, err := at.Connect()
 		if err != nil {
 			return nil, "", err
 		}
-		return func(w io.Writer) error { return server.backup(ctx, w) }, server.shown, nil
+		return func(w io.Writer) error { return backupServer(ctx, server, w) }, server.Shown(), nil
 	}
 	t, err := c.target(given)
 	if err != nil {
 		return nil, "", err
 	}
 	if t.kind == kindPostgres {
-		return nil, "", usagef("a store in PostgreSQL is backed up by PostgreSQL's own means, such as: pg_dump --format=custom --file=%s --dbname=URL", c.File)
+		return nil, "", cli.Usagef("a store in PostgreSQL is backed up by PostgreSQL's own means, such as: pg_dump --format=custom --file=%s --dbname=URL", c.File)
 	}
 	return func(w io.Writer) error { return t.backup(ctx, w) }, t.String(), nil
 }
@@ -87,7 +87,7 @@ func (t target) backup(ctx context.Context, w io.Writer) error {
 	return withStore(store, func() error {
 		b, ok := store.(persist.Backuper)
 		if !ok {
-			return usagef("%s cannot write itself out", t)
+			return cli.Usagef("%s cannot write itself out", t)
 		}
 		return b.Backup(ctx, w)
 	})
@@ -97,78 +97,33 @@ func (t target) backup(ctx context.Context, w io.Writer) error {
 // send. Until then it may be busy with copying its file.
 const stalled = 2 * time.Minute
 
-// backup has a running server write its backup.
-func (r *remote) backup(ctx context.Context, w io.Writer) error {
-	defer r.close()
-	ctx, cancel := context.WithCancelCause(ctx)
+// backupServer has a running server write its backup.
+func backupServer(ctx context.Context, server *cli.Session, w io.Writer) error {
+	defer server.Close()
+	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	body, err := r.open(ctx, http.MethodPost, "/v1/store/backup")
-	if err == nil {
-		defer body.Close()
-		watch := time.AfterFunc(stalled, func() { cancel(fmt.Errorf("%s has sent nothing for %v", r.shown, stalled)) })
-		defer watch.Stop()
-		if _, err = io.Copy(w, &movingReader{r: body, watch: watch}); err != nil && ctx.Err() == nil {
-			err = fmt.Errorf("the backup broke off, so it is not whole (the server's log may say why); try again: %w", err)
-		}
+	watch := time.AfterFunc(stalled, func() { cancel(fmt.Errorf("%s has sent nothing for %v", server.Shown(), stalled)) })
+	watch.Stop() // until it has begun to send
+	defer watch.Stop()
+	n, err := server.Backup(inner, &movingWriter{w: w, watch: watch})
+	switch {
+	case err != nil && ctx.Err() == nil && inner.Err() != nil:
+		return context.Cause(inner)
+	case err != nil && ctx.Err() == nil && n > 0:
+		return fmt.Errorf("the backup broke off, so it is not whole (the server's log may say why); try again: %w", err)
 	}
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		return cause
-	}
-	return err
+	return server.Explain(ctx, err)
 }
 
-// movingReader winds a watch up with every byte that comes.
-type movingReader struct {
-	r     io.Reader
+// movingWriter winds a watch up with every byte that comes.
+type movingWriter struct {
+	w     io.Writer
 	watch *time.Timer
 }
 
-func (m *movingReader) Read(b []byte) (int, error) {
-	n, err := m.r.Read(b)
-	if n > 0 {
-		m.watch.Reset(stalled)
-	}
-	return n, err
-}
-
-// saveFile makes a file of what write gives: the name appears when all of it is
-// on disk. Whatever fails leaves nothing, and a file of that name as it was.
-// Only force replaces one.
-func saveFile(path string, force bool, write func(io.Writer) error) (size int64, err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // once it has its name this fails
-	err = write(f)
-	if err == nil {
-		size, err = f.Seek(0, io.SeekCurrent)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return 0, err
-	}
-	if err := place(f.Name(), path, force); err != nil {
-		return 0, err
-	}
-	return size, syncFolder(filepath.Dir(path))
-}
-
-// place gives a file its name.
-func place(from, to string, force bool) error {
-	if force {
-		return os.Rename(from, to)
-	}
-	err := os.Link(from, to)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	if _, err := os.Lstat(to); err == nil { // there are file systems without links
-		return fmt.Errorf("%s: %w", to, fs.ErrExist)
-	}
-	return os.Rename(from, to)
+func (m *movingWriter) Write(b []byte) (int, error) {
+	m.watch.Reset(stalled)
+	return m.w.Write(b)
 }
 
 type storeRestore struct {
@@ -180,7 +135,7 @@ type storeRestore struct {
 func (storeRestore) Help() string {
 	return "The store must not exist: a backup replaces nothing. It is of the kind that was backed up; `twinsrv store copy` makes another kind of it. " +
 		"Backups of PostgreSQL are restored by pg_restore.\n\n" +
-		examples(
+		cli.Examples(
 			"twinsrv store restore twins.backup --data ./twinsrv-data",
 			"twinsrv store restore twins.backup --store json:./twins",
 		)
@@ -194,9 +149,9 @@ func (c *storeRestore) Run(_ context.Context, given flags) error {
 	}
 	switch t.kind {
 	case kindPostgres:
-		return usagef("a store in PostgreSQL is restored by PostgreSQL's own means, such as: pg_restore --dbname=URL %s", c.File)
+		return cli.Usagef("a store in PostgreSQL is restored by PostgreSQL's own means, such as: pg_restore --dbname=URL %s", c.File)
 	case kindMemory:
-		return usagef("a store in memory ends with its server: restore into bolt:DIR or json:DIR")
+		return cli.Usagef("a store in memory ends with its server: restore into bolt:DIR or json:DIR")
 	}
 	f, err := os.Open(c.File)
 	if err != nil {
@@ -217,9 +172,9 @@ func (t target) restore(f *os.File) error {
 	}
 	switch kind := kindOfBackup(f); {
 	case kind == "":
-		return usagef("it is no backup of twinsrv")
+		return cli.Usagef("it is no backup of twinsrv")
 	case kind != t.kind:
-		return usagef("it is a backup of a store of the kind %s: restore it into %s:DIR, and then `twinsrv store copy %s:DIR %s`", kind, kind, kind, t)
+		return cli.Usagef("it is a backup of a store of the kind %s: restore it into %s:DIR, and then `twinsrv store copy %s:DIR %s`", kind, kind, kind, t)
 	}
 	if t.kind == kindJSON {
 		parent := filepath.Dir(filepath.Clean(t.at))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/twinsrv/twinsrv/internal/cli"
 	"github.com/twinsrv/twinsrv/persist"
 )
 
@@ -19,7 +20,7 @@ type storeCheck struct {
 // Help says more than the list of flags.
 func (storeCheck) Help() string {
 	return "Stop the server first. It ends with 1 if something is wrong. What cannot be read of a damaged file is reported, and the rest read. What a commit log has is read, too, and folded into the file.\n\n" +
-		examples("twinsrv store check --data ./twinsrv-data", "twinsrv store check --store json:./twins --json")
+		cli.Examples("twinsrv store check --data ./twinsrv-data", "twinsrv store check --store json:./twins --json")
 }
 
 // Run reads everything and reports.
@@ -86,7 +87,7 @@ func problemCount(r *persist.Report) (n int) {
 // printReport prints the report for people. The errors stand in the verdict.
 func printReport(w io.Writer, t target, r *persist.Report, damage, failed error) error {
 	if damage != nil {
-		if _, err := fmt.Fprintf(w, "damaged: %s\n", printable(damage.Error())); err != nil {
+		if _, err := fmt.Fprintf(w, "damaged: %s\n", cli.Printable(damage.Error())); err != nil {
 			return err
 		}
 	}
@@ -94,7 +95,7 @@ func printReport(w io.Writer, t target, r *persist.Report, damage, failed error)
 	for _, p := range r.Pods {
 		lines = append(lines, []string{p.Pod, strconv.Itoa(p.Records), strconv.Itoa(p.Rows), strconv.Itoa(p.Changes), bytesText(p.Bytes)})
 	}
-	if err := printTable(w, []string{"POD", "RECORDS", "ROWS", "CHANGES", "DATA"}, lines); err != nil {
+	if err := cli.PrintTable(w, []string{"POD", "RECORDS", "ROWS", "CHANGES", "DATA"}, lines); err != nil {
 		return err
 	}
 	position := fmt.Sprintf("position %d", r.Position)
@@ -115,7 +116,7 @@ func printReport(w io.Writer, t target, r *persist.Report, damage, failed error)
 // printProblems prints the first of n problems, a line each.
 func printProblems(w io.Writer, problems []persist.Problem, n int) error {
 	for _, p := range problems {
-		if _, err := fmt.Fprintf(w, "  %s\n", printable(problemText(&p))); err != nil {
+		if _, err := fmt.Fprintf(w, "  %s\n", cli.Printable(problemText(&p))); err != nil {
 			return err
 		}
 	}
@@ -187,5 +188,5 @@ func printReportJSON(w io.Writer, t target, r *persist.Report, damage, failed er
 			Kind: string(p.Kind), Pod: p.Key.Pod, Name: p.Key.Name, Row: p.Row, Position: p.Position, Error: p.Err.Error(),
 		})
 	}
-	return printJSON(w, j)
+	return cli.PrintJSON(w, j)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/twinsrv/twinsrv/internal/cli"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -21,7 +22,7 @@ type storeCopy struct {
 func (storeCopy) Help() string {
 	return "Copies lives, revisions, positions, history and undelivered messages as they are, and then reads both stores to see that they are equal. " +
 		"No server may run on either. A copy that was interrupted goes on when it is run again; until it is finished no server starts on it.\n\n" +
-		examples(
+		cli.Examples(
 			"twinsrv store copy bolt:./twinsrv-data json:./twins",
 			"twinsrv store copy bolt:./twinsrv-data 'postgres://twins:secret@db.example/twins'",
 			"twinsrv store copy --skip-unreadable bolt:./damaged bolt:./saved",
@@ -40,16 +41,16 @@ func (c *storeCopy) Run(ctx context.Context) error {
 	}
 	switch {
 	case to.kind == kindMemory:
-		return usagef("a store in memory ends with its server: copy into one that stays")
+		return cli.Usagef("a store in memory ends with its server: copy into one that stays")
 	case from.same(to):
-		return usagef("%s would be copied into itself", from)
+		return cli.Usagef("%s would be copied into itself", from)
 	}
 	report, err := c.copy(ctx, from, to)
 	switch {
 	case errors.Is(err, persist.ErrNotEmpty):
 		return fmt.Errorf("%s: %w; give it a store of its own", to, err)
 	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("the copy is not finished; run the same command again to go on with it: %w", errInterrupted)
+		return fmt.Errorf("the copy is not finished; run the same command again to go on with it: %w", cli.ErrInterrupted)
 	case err != nil && !c.SkipUnreadable && (errors.Is(err, snapshot.ErrCorrupt) || errors.Is(err, snapshot.ErrNewer)):
 		return fmt.Errorf("%w (--skip-unreadable leaves out what cannot be read, also when the copy goes on)", err)
 	case err != nil:

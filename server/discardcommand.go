@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/twinsrv/twinsrv/internal/cli"
 	"github.com/twinsrv/twinsrv/persist/bolt"
 )
 
@@ -21,7 +22,7 @@ func (storeDiscardLog) Help() string {
 		"What was acknowledged last and stands in the log alone is lost: about the last second before the server ended, and more if its disk was slow. " +
 		"If the server was folding then, some entities are newer than others, and `twinsrv store check` may find their histories inconsistent. The log is moved aside and not deleted. " +
 		"A log that can be read is not discarded.\n\n" +
-		examples("twinsrv store discard-log --data ./twinsrv-data", "twinsrv store discard-log --data ./twinsrv-data --yes")
+		cli.Examples("twinsrv store discard-log --data ./twinsrv-data", "twinsrv store discard-log --data ./twinsrv-data --yes")
 }
 
 // Run takes the log away from a store that does not open with it.
@@ -31,7 +32,7 @@ func (c *storeDiscardLog) Run(ctx context.Context, given flags) error {
 		return err
 	}
 	if t.kind != kindBolt {
-		return usagef("%s has no commit log: stores of the kind %s have", t, kindBolt)
+		return cli.Usagef("%s has no commit log: stores of the kind %s have", t, kindBolt)
 	}
 	store, err := t.openExisting(ctx, commandLog())
 	if err == nil {
@@ -45,7 +46,7 @@ func (c *storeDiscardLog) Run(ctx context.Context, given flags) error {
 		return err
 	}
 	if !c.Yes {
-		return usagef("%w; what was acknowledged last would be lost: repeat it with --yes if it may be", err)
+		return cli.Usagef("%w; what was acknowledged last would be lost: repeat it with --yes if it may be", err)
 	}
 	aside, err := t.discardLog(ctx)
 	if err != nil {
@@ -92,5 +93,5 @@ func (t target) moveLog() (aside string, err error) {
 	if err := os.Rename(t.logPath(), aside); err != nil {
 		return "", err
 	}
-	return aside, syncFolder(filepath.Dir(aside))
+	return aside, cli.SyncFolder(filepath.Dir(aside))
 }

@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 )
 
 // size is how many bytes the store's files have; 0 for a store without files.
@@ -25,17 +24,4 @@ func (t target) size() (n int64) {
 		})
 	}
 	return n
-}
-
-// syncFolder makes names in a folder durable.
-func syncFolder(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil // it knows no such thing
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
 }

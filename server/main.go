@@ -8,60 +8,45 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/internal/cli"
 )
 
 // commandLine is what the program understands.
 type commandLine struct {
-	Serve      serveCommand       `cmd:"" default:"withargs" help:"Serve the pods of a store over HTTP (the default)."`
-	Store      storeCommands      `cmd:"" help:"Look after a store: migrate, check, copy, compact, backup, restore, discard its commit log."`
-	Quarantine quarantineCommands `cmd:"" help:"Look after the entities of a running server that cannot be read."`
-	Version    versionCommand     `cmd:"" help:"Print the version."`
+	Serve serveCommand `cmd:"" default:"withargs" help:"Serve the pods of a store over HTTP (the default)."`
+	cli.Commands
+	Store   storeCommands  `cmd:"" help:"Look after a store: migrate, check, copy, compact, backup, restore, discard its commit log."`
+	Version versionCommand `cmd:"" help:"Print the version."`
 }
 
-// The program's exit codes.
-const (
-	exitFailed = 1
-	exitUsage  = 2
-)
-
-// usageError is a wrong use of the program: another try needs another command
-// line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-var errInterrupted = errors.New("it was interrupted, and is not done")
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
 func exitCode(err error) int {
-	var usage usageError
-	if errors.As(err, &usage) || errors.Is(err, ErrStore) || errors.Is(err, ErrListen) || errors.Is(err, ErrTokens) {
-		return exitUsage
+	if errors.Is(err, ErrStore) || errors.Is(err, ErrListen) || errors.Is(err, ErrTokens) {
+		return cli.ExitUsage
 	}
-	return exitFailed
+	return cli.ExitCode(err)
 }
 
 // Main is the program twinsrv with typed pods added: it reads the command line,
 // does what that says (without a command: serves until SIGINT or SIGTERM), and
-// exits: with 0, with 1 when it failed, and with 2 when it was used wrongly. A
-// second signal ends it at once.
+// exits: with 0, with 1 when it failed, with 2 when it was used wrongly, or with
+// one of the other codes that its help lists. A second signal ends it at once.
 func Main(definitions ...entity.Definition) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // so that a second signal does what signals do
 	err := run(ctx, os.Args, definitions)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		err = errInterrupted
+		err = cli.ErrInterrupted
 	}
 	stop()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: error: %v\n", filepath.Base(os.Args[0]), err)
+		if text := err.Error(); text != "" { // else all has been said
+			fmt.Fprintf(os.Stderr, "%s: error: %s\n", filepath.Base(os.Args[0]), text)
+		}
 		os.Exit(exitCode(err))
 	}
 }
@@ -69,9 +54,9 @@ func Main(definitions ...entity.Definition) {
 func run(ctx context.Context, args []string, definitions []entity.Definition) error {
 	var line commandLine
 	parser, err := kong.New(&line,
-		kong.Name(filepath.Base(args[0])), kong.Description("A server of digital twins that keeps what it acknowledges."),
+		kong.Name(filepath.Base(args[0])), kong.Description("A server of digital twins that keeps what it acknowledges, and commands that talk to one.\n\n"+cli.ExitHelp),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Vars{"data": DefaultData, "listen": DefaultListen, "server": defaultServer, "stores": storeForms},
+		kong.Vars{"data": DefaultData, "listen": DefaultListen, "server": "http://" + DefaultListen, "stores": storeForms},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if err != nil {
@@ -79,7 +64,7 @@ func run(ctx context.Context, args []string, definitions []entity.Definition) er
 	}
 	parsed, err := parser.Parse(args[1:])
 	if err != nil {
-		return usagef("%w; `%s --help` says what there is", err, helpFor(parser, err))
+		return cli.Usagef("%w; `%s --help` says what there is", cli.Nearest(parser, args[1:], err), helpFor(parser, err))
 	}
 	return parsed.Run(given(parsed), definitions)
 }
@@ -124,7 +109,7 @@ func (f *storeFlags) settle(given flags) error {
 	switch {
 	case f.Store == "" || f.Data == "":
 	case given["store"] && given["data"]:
-		return usagef("--store and --data both say where the store is: give one of them")
+		return cli.Usagef("--store and --data both say where the store is: give one of them")
 	case given["data"]:
 		f.Store = ""
 	default:
@@ -156,6 +141,3 @@ func version() string {
 	}
 	return "(devel)"
 }
-
-// examples formats what stands below a command's help.
-func examples(lines ...string) string { return "Examples:\n\n  " + strings.Join(lines, "\n  ") }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/internal/cli"
 )
 
 type serveCommand struct {
@@ -25,7 +26,7 @@ type serveCommand struct {
 
 // Help says more than the list of flags.
 func (serveCommand) Help() string {
-	return examples(
+	return cli.Examples(
 		"twinsrv serve                                   # the store in ./twinsrv-data, on 127.0.0.1:8080",
 		"twinsrv serve --data /var/lib/twinsrv --listen 127.0.0.1:9000",
 		"twinsrv serve --store json:./twins",
@@ -40,13 +41,13 @@ func (serveCommand) Help() string {
 func (c *serveCommand) Run(ctx context.Context, given flags, definitions []entity.Definition) error {
 	switch {
 	case c.KeepChanges == 0:
-		return usagef("--keep-changes must be at least 1")
+		return cli.Usagef("--keep-changes must be at least 1")
 	case c.KeepFor < 0:
-		return usagef("--keep-for must not be negative")
+		return cli.Usagef("--keep-for must not be negative")
 	case c.IdleAfter == 0:
-		return usagef("--idle-after must not be 0; -1s means for ever")
+		return cli.Usagef("--idle-after must not be 0; -1s means for ever")
 	case c.MaxActive == 0:
-		return usagef("--max-active must not be 0; -1 sets no bound")
+		return cli.Usagef("--max-active must not be 0; -1 sets no bound")
 	}
 	at, err := c.target(given)
 	if err != nil {

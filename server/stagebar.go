@@ -3,19 +3,14 @@ package server
 import (
 	"os"
 
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
-
+	"github.com/twinsrv/twinsrv/internal/cli"
 	"github.com/twinsrv/twinsrv/persist"
 )
 
 // stageBar shows on a terminal how far something is that has several stages. A
 // nil one shows nothing.
 type stageBar struct {
-	out   *os.File
-	stage string
-	total int64
-	bar   *progressbar.ProgressBar
+	bar *cli.Bar
 
 	copied int64 // parts before the stage "verify", which reads them twice
 	last   int64 // part that it has read
@@ -24,34 +19,17 @@ type stageBar struct {
 
 // newStageBar returns nil when out is no terminal.
 func newStageBar(out *os.File) *stageBar {
-	if !term.IsTerminal(int(out.Fd())) {
+	bar := cli.NewBar(out, "")
+	if bar == nil {
 		return nil
 	}
-	return &stageBar{out: out}
-}
-
-// show draws a stage; total 0 means that it is not known.
-func (b *stageBar) show(stage string, done, total int64) {
-	if b.bar == nil || b.stage != stage || b.total != total {
-		b.end()
-		length := total
-		if length == 0 {
-			length = -1
-		}
-		b.stage, b.total = stage, total
-		b.bar = progressbar.NewOptions64(length,
-			progressbar.OptionSetWriter(b.out), progressbar.OptionSetDescription(stage),
-			progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(),
-		)
-	}
-	_ = b.bar.Set64(done) // a bar that cannot be drawn is no reason to stop
+	return &stageBar{bar: bar}
 }
 
 // end removes what is drawn.
 func (b *stageBar) end() {
-	if b != nil && b.bar != nil {
-		_ = b.bar.Clear()
-		b.bar = nil
+	if b != nil {
+		b.bar.End()
 	}
 }
 
@@ -65,15 +43,15 @@ func (b *stageBar) copying() func(persist.CopyProgress) {
 		switch p.Doing {
 		case "changes":
 			b.copied = n
-			b.show(p.Doing, int64(p.Position), int64(p.Through))
+			b.bar.ShowStage(p.Doing, int64(p.Position), int64(p.Through))
 		case "verify":
 			if n < b.last { // the second store is being read
 				b.again = b.last
 			}
 			b.last = n
-			b.show(p.Doing, b.again+n, 2*b.copied)
+			b.bar.ShowStage(p.Doing, b.again+n, 2*b.copied)
 		default:
-			b.show(p.Doing, n, 0)
+			b.bar.ShowStage(p.Doing, n, 0)
 		}
 	}
 }
@@ -86,11 +64,11 @@ func (b *stageBar) checking() func(persist.CheckProgress) {
 	return func(p persist.CheckProgress) {
 		switch p.Doing {
 		case "changes":
-			b.show(p.Doing, int64(p.Position), int64(p.Through))
+			b.bar.ShowStage(p.Doing, int64(p.Position), int64(p.Through))
 		case "rows":
-			b.show(p.Doing, int64(p.Rows), 0)
+			b.bar.ShowStage(p.Doing, int64(p.Rows), 0)
 		default:
-			b.show(p.Doing, int64(p.Records), 0)
+			b.bar.ShowStage(p.Doing, int64(p.Records), 0)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/twinsrv/twinsrv/internal/cli"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/persist/postgres"
 )
@@ -32,7 +33,7 @@ type storeMigrate struct {
 // Help says more than the list of flags.
 func (storeMigrate) Help() string {
 	return "It may run while servers serve the store. A server brings its tables up to date by itself when it starts; this is for doing it before.\n\n" +
-		examples("twinsrv store migrate --store 'postgres://twins:secret@db.example/twins'")
+		cli.Examples("twinsrv store migrate --store 'postgres://twins:secret@db.example/twins'")
 }
 
 // Run applies what is missing and says so.
@@ -63,7 +64,7 @@ type storeCompact struct {
 // Help says more than the list of flags.
 func (storeCompact) Help() string {
 	return "Stop the server first. The new file is made beside the old one, which needs room for both, and is compared before it replaces it.\n\n" +
-		examples("twinsrv store compact --data ./twinsrv-data")
+		cli.Examples("twinsrv store compact --data ./twinsrv-data")
 }
 
 // Run compacts the store.
@@ -73,7 +74,7 @@ func (c *storeCompact) Run(ctx context.Context, given flags) error {
 		return err
 	}
 	if t.kind == kindPostgres {
-		return usagef("PostgreSQL gives room back by itself (autovacuum); VACUUM FULL of the store's tables does it at once")
+		return cli.Usagef("PostgreSQL gives room back by itself (autovacuum); VACUUM FULL of the store's tables does it at once")
 	}
 	store, err := t.openExisting(ctx, commandLog())
 	if err != nil {
@@ -83,7 +84,7 @@ func (c *storeCompact) Run(ctx context.Context, given flags) error {
 	err = withStore(store, func() error {
 		compacter, ok := store.(persist.Compacter)
 		if !ok {
-			return usagef("%s keeps no room that nothing needs", t)
+			return cli.Usagef("%s keeps no room that nothing needs", t)
 		}
 		err := compacter.Compact(ctx)
 		after = t.size()

@@ -2,47 +2,32 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"strings"
 	"syscall"
 
 	"github.com/twinsrv/twinsrv/httpapi"
+	"github.com/twinsrv/twinsrv/internal/cli"
 )
 
 // ErrTokens refuses a file of tokens.
 var ErrTokens = errors.New("the file of tokens cannot be used")
 
-// maxTokenFile is the most bytes that a file of tokens may have.
-const maxTokenFile = 1 << 20
-
 // readTokens reads a file of tokens: lines of "read" or "write" and a token.
 // Empty lines and those that begin with # say nothing. Errors do not repeat
 // tokens.
 func readTokens(path string) ([]httpapi.Token, error) {
-	f, err := os.Open(path)
+	data, err := cli.ReadSecret(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTokens, err)
 	}
-	defer f.Close()
-	info, err := f.Stat() // of what was opened, whatever the path leads to now
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrTokens, err)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%w: %s is not a regular file", ErrTokens, path)
-	case runtime.GOOS != "windows" && info.Mode().Perm()&0o007 != 0:
-		return nil, fmt.Errorf("%w: everybody on this machine can use %s (its mode is %04o); take that away with chmod o= %s",
-			ErrTokens, path, info.Mode().Perm(), path)
-	case info.Size() > maxTokenFile:
-		return nil, fmt.Errorf("%w: %s has more than %d bytes", ErrTokens, path, maxTokenFile)
-	}
-	tokens, err := parseTokens(io.LimitReader(f, maxTokenFile))
+	tokens, err := parseTokens(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrTokens, path, err)
 	}
