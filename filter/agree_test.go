@@ -242,13 +242,17 @@ func TestAgreesWithCEL(t *testing.T) {
 				if !ok {
 					continue
 				}
-				values := make([]filter.Value, len(paths))
+				rows := &filter.Rows{Pod: "rooms", Names: []string{"other", "tower-1"}, Columns: make([][]filter.Value, len(paths))}
 				for i, p := range paths {
-					values[i], _ = p.Value(&s)
+					v, _ := p.Value(&s)
+					rows.Columns[i] = []filter.Value{{}, v}
 				}
-				s.ResetValues("rooms", "tower-1", values)
+				s.ResetRow(rows, 1)
 				got, err = f.Match(context.Background(), &s)
 				require.NoError(t, err)
+				if found, _, ok := f.Sift(&s, rows, 1, 2, nil); ok {
+					require.Equal(t, want, len(found) == 1, "sifted: %s over %v", text, tree)
+				}
 				require.Equal(t, want, got, "by values: %s over %v", text, tree)
 			}
 		}

@@ -9,10 +9,11 @@ import (
 // Filter is a compiled expression that an entity matches or does not. It is
 // immutable and safe for concurrent use.
 type Filter struct {
-	text  string
-	root  node
-	paths []Path
-	whole bool // it looks at more of an entity than the values at its paths
+	text   string
+	root   node
+	sifter sifter // does what root does, for many rows; nil: it cannot
+	paths  []Path
+	whole  bool // it looks at more of an entity than the values at its paths
 }
 
 // Compile compiles an expression in CEL over pod, name (strings), life, revision
@@ -29,7 +30,11 @@ func Compile(text string) (f *Filter, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Filter{text: text, root: root, paths: c.paths, whole: c.whole || len(c.cels) > 0}, nil
+	f = &Filter{text: text, root: root, paths: c.paths, whole: c.whole || len(c.cels) > 0}
+	if !f.whole {
+		f.sifter = sifterOf(root)
+	}
+	return f, nil
 }
 
 // caught makes an error of a panic: expressions are strangers', and a fault of

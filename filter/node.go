@@ -17,8 +17,8 @@ func (o *operand) get(s *Subject) Value {
 	switch {
 	case o.path == nil:
 		return o.value
-	case o.at > 0 && s.values != nil:
-		return s.values[o.at-1]
+	case o.at > 0 && s.rows != nil:
+		return s.rows.Columns[o.at-1][s.row]
 	}
 	v, _ := o.path.lookup(s)
 	return v
@@ -75,6 +75,10 @@ func (n *orderNode) judge(s *Subject) verdict {
 	if v.form == formFloat && w.form == formFloat { // the usual, without the detours
 		return n.floats(math.Float64frombits(v.bits), math.Float64frombits(w.bits))
 	}
+	return n.compare(v, w)
+}
+
+func (n *orderNode) compare(v, w Value) verdict {
 	c, ok := order(v, w)
 	if !ok {
 		return none

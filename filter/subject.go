@@ -13,7 +13,8 @@ type Subject struct {
 	pod, name string
 	record    *snapshot.Record
 	state     raw
-	values    []Value // in place of all else but pod and name; see ResetValues
+	rows      *Rows // in place of the record and the state; see ResetRow
+	row       int
 
 	scope  scope           // what cel-go sees of it
 	ctx    context.Context // of the Match under way
@@ -36,18 +37,10 @@ func (s *Subject) Reset(pod, name string, r *snapshot.Record) {
 	if r == nil {
 		r = &snapshot.Record{}
 	}
-	s.pod, s.name, s.record, s.values = pod, name, r, nil
+	s.pod, s.name, s.record, s.rows = pod, name, r, nil
 	s.state.data, s.state.encoding = r.State, encodingOf(r.Codec)
 	s.scope.forget()
 }
 
 // Spent says what the last Match cost, of MaxCost.
 func (s *Subject) Spent() int { return s.spent }
-
-// ResetValues turns the subject to an entity of which the values at a filter's
-// paths are known already: those of Filter.Paths, in that order. The subject
-// serves for Match of that filter alone, and for the paths pod and name. The
-// values must not change while it is used.
-func (s *Subject) ResetValues(pod, name string, values []Value) {
-	s.pod, s.name, s.values = pod, name, values
-}

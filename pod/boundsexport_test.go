@@ -23,8 +23,10 @@ func (p *Pod) TableBytes() (n int) {
 		return 0
 	}
 	for _, t := range *r.tables.Load() {
-		for i := range t.cells {
-			n += owned(t.cells[i])
+		for _, column := range t.rows.Columns {
+			for i := range column {
+				n += owned(column[i])
+			}
 		}
 	}
 	return n

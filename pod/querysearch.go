@@ -26,8 +26,9 @@ type search struct {
 	afterPod, afterName string // the same of one that is not
 
 	subject   filter.Subject
-	columns   *columns       // what tables it needs; nil if none help it
-	row       []filter.Value // of the table, while one is looked at
+	columns   *columns // what tables it needs; nil if none help it
+	table     *table   // that is looked at; nil while none is
+	row       int      // of it
 	projected *filter.Projection
 	first     firsts
 	bytes     int // of what first has
@@ -74,10 +75,10 @@ func (s *search) whole() bool {
 // full says that a query that is not sorted has found what it shows.
 func (s *search) full() bool { return !s.whole() && len(s.first) > s.limit }
 
-// look notes one more entity, and looks at the context whenever enough was done
-// since it did so last.
-func (s *search) look() error {
-	if s.work += entitySteps; s.work < lookAtContext {
+// look notes that more entities are looked at, and looks at the context whenever
+// enough was done since it did so last.
+func (s *search) look(entities int) error {
+	if s.work += entities * entitySteps; s.work < lookAtContext {
 		return nil
 	}
 	s.work = 0
@@ -93,7 +94,7 @@ func (s *search) consider(p *Pod, name string, r *snapshot.Record) error {
 	if r.Revision == 0 || !strings.HasPrefix(name, s.query.Prefix) {
 		return nil
 	}
-	if err := s.look(); err != nil {
+	if err := s.look(1); err != nil {
 		return err
 	}
 	s.work += len(r.State) / bytesPerStep
@@ -121,9 +122,9 @@ func (s *search) matches() (bool, error) {
 
 // value returns what the subject has at a path of the query.
 func (s *search) value(p *filter.Path) filter.Value {
-	if s.row != nil {
+	if s.table != nil {
 		if at, ok := s.columns.at[p]; ok {
-			return s.row[at]
+			return s.table.rows.Columns[at][s.row]
 		}
 	}
 	v, _ := p.Value(&s.subject)
@@ -194,7 +195,7 @@ func (s *search) missed(p *Pod, name string, err error) error {
 	if len(s.met) < mostQuarantined {
 		s.met = append(s.met, Quarantined{Pod: p.name, Name: name, Reason: err})
 	}
-	return s.look()
+	return s.look(1)
 }
 
 func (s *search) result() Result {

@@ -87,33 +87,62 @@ func (s *search) inTable(p *Pod) (done bool, err error) {
 }
 
 func (s *search) rows(p *Pod, r *roster, t *table) error {
-	defer func() { s.row = nil }()
-	for n, name := range r.names {
-		if err := s.look(); err != nil {
+	defer func() { s.table = nil }()
+	var some []int
+	for from := 0; from < len(r.names); from += filter.MostSifted {
+		to := min(from+filter.MostSifted, len(r.names))
+		if err := s.look(to - from); err != nil {
 			return err
 		}
-		if !t.there[n] || s.query.Prefix != "" && !strings.HasPrefix(name, s.query.Prefix) {
-			continue
+		var known bool
+		some, known = s.sift(t, from, to, some[:0])
+		for _, n := range some {
+			if !t.there[n] || s.query.Prefix != "" && !strings.HasPrefix(r.names[n], s.query.Prefix) {
+				continue
+			}
+			if err := s.takeRow(p, r, t, n, known); err != nil {
+				return err
+			}
 		}
-		s.row = t.values(n)
-		s.subject.ResetValues(p.name, name, s.row)
-		ok, err := s.matches()
-		if err != nil {
+	}
+	return nil
+}
+
+// sift returns which rows may match. Whether they do is known then, or is to be
+// asked of each.
+func (s *search) sift(t *table, from, to int, some []int) (rows []int, known bool) {
+	if s.query.Filter != nil {
+		found, cost, ok := s.query.Filter.Sift(&s.subject, &t.rows, from, to, some)
+		if s.work += cost; ok {
+			return found, true
+		}
+	}
+	for n := from; n < to; n++ {
+		some = append(some, n)
+	}
+	return some, s.query.Filter == nil
+}
+
+// takeRow takes a row's entity if it matches.
+func (s *search) takeRow(p *Pod, r *roster, t *table, n int, known bool) error {
+	s.table, s.row = t, n
+	if !known || s.groups != nil || len(s.query.Sort) > 0 {
+		s.subject.ResetRow(&t.rows, n)
+	}
+	if !known {
+		if err := s.look(0); err != nil { // behind what the row before has cost
 			return err
 		}
-		if !ok {
-			continue
-		}
-		s.count++
-		switch {
-		case s.groups != nil:
-			err = s.groups.add(s)
-		case s.early(p, name):
-			err = s.keepRow(p, r.slots[n])
-		}
-		if err != nil {
+		if ok, err := s.matches(); err != nil || !ok {
 			return err
 		}
+	}
+	s.count++
+	switch {
+	case s.groups != nil:
+		return s.groups.add(s)
+	case s.early(p, r.names[n]):
+		return s.keepRow(p, r.slots[n])
 	}
 	return nil
 }
@@ -121,7 +150,7 @@ func (s *search) rows(p *Pod, r *roster, t *table) error {
 // keepRow keeps a row's entity as its view shows it. That may be newer than the
 // table and match no longer.
 func (s *search) keepRow(p *Pod, slot *slot) error {
-	s.row = nil
+	s.table = nil
 	r := slot.view.Load()
 	if r == nil {
 		v, err := p.Get(s.ctx, slot.name)

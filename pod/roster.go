@@ -137,11 +137,11 @@ type table struct {
 	texts  []string
 	dirty  []atomic.Uint64 // a bit for each row whose values are not those of its view
 
-	mu      sync.Mutex // is held by whoever looks at the table
-	cells   []filter.Value
-	there   []bool // the row's slot has an entity
-	unknown []int  // rows of which the store alone knows
-	owned   int    // bytes of texts in cells that are not the states'
+	mu      sync.Mutex  // is held by whoever looks at the table
+	rows    filter.Rows // of the roster's slots
+	there   []bool      // the row's slot has an entity; nil: the table was given up
+	unknown []int       // rows of which the store alone knows
+	owned   int         // bytes of texts in cells that are not the states'
 	subject filter.Subject
 }
 
@@ -164,14 +164,14 @@ func (r *roster) table(p *Pod, paths []filter.Path) *table {
 	if len(paths)*len(r.slots) > mostCells {
 		return nil
 	}
-	t := r.share(paths, texts)
+	t := r.share(p, paths, texts)
 	if p.slots.roster.Load() != r {
 		r.tables.Store(nil) // it was dropped meanwhile
 	}
 	if !t.mu.TryLock() {
 		return nil
 	}
-	if t.refresh(p); t.cells == nil {
+	if t.refresh(p); t.there == nil {
 		t.mu.Unlock()
 		return nil
 	}
@@ -179,7 +179,7 @@ func (r *roster) table(p *Pod, paths []filter.Path) *table {
 }
 
 // share finds or makes the table of the paths.
-func (r *roster) share(paths []filter.Path, texts []string) *table {
+func (r *roster) share(p *Pod, paths []filter.Path, texts []string) *table {
 	for {
 		old := r.tables.Load()
 		var all []*table
@@ -194,7 +194,7 @@ func (r *roster) share(paths []filter.Path, texts []string) *table {
 		if at > 0 {
 			t = all[at]
 		} else {
-			t = newTable(r, paths, texts)
+			t = newTable(p.name, r, paths, texts)
 		}
 		next := append([]*table{t}, slices.DeleteFunc(slices.Clone(all), func(o *table) bool { return o == t })...)
 		next = next[:min(len(next), mostTables)]
@@ -204,11 +204,14 @@ func (r *roster) share(paths []filter.Path, texts []string) *table {
 	}
 }
 
-func newTable(r *roster, paths []filter.Path, texts []string) *table {
+func newTable(pod string, r *roster, paths []filter.Path, texts []string) *table {
 	n := len(r.slots)
 	t := &table{
-		roster: r, paths: paths, texts: texts,
-		dirty: make([]atomic.Uint64, (n+63)/64), cells: make([]filter.Value, n*len(paths)), there: make([]bool, n),
+		roster: r, paths: paths, texts: texts, dirty: make([]atomic.Uint64, (n+63)/64),
+		rows: filter.Rows{Pod: pod, Names: r.names, Columns: make([][]filter.Value, len(paths))}, there: make([]bool, n),
+	}
+	for i := range t.rows.Columns {
+		t.rows.Columns[i] = make([]filter.Value, n)
 	}
 	for i := range t.dirty {
 		t.dirty[i].Store(^uint64(0))
@@ -218,7 +221,7 @@ func newTable(r *roster, paths []filter.Path, texts []string) *table {
 
 // refresh reads the views of the rows that are dirty. A row is clean before its
 // view is read, so that a later one makes it dirty again. A table that owns too
-// much stays without cells from then on.
+// much stays without rows from then on.
 func (t *table) refresh(p *Pod) {
 	t.unknown = t.unknown[:0]
 	for i := range t.dirty {
@@ -227,7 +230,7 @@ func (t *table) refresh(p *Pod) {
 		}
 		for set := t.dirty[i].Swap(0); set != 0; set &= set - 1 {
 			if t.owned > mostOwned {
-				t.cells, t.there = nil, nil
+				t.rows.Columns, t.there = nil, nil
 			}
 			if n := 64*i + bits.TrailingZeros64(set); n < len(t.there) {
 				t.read(p, n)
@@ -251,15 +254,9 @@ func (t *table) read(p *Pod, n int) {
 		if text, ok := v.Text(); ok && len(text) <= longText {
 			v = v.Clone()
 		}
-		cell := &t.cells[n*len(t.paths)+i]
+		cell := &t.rows.Columns[i][n]
 		t.owned += owned(v) - owned(*cell)
 		*cell = v
 	}
 	t.subject.Reset("", "", nil)
-}
-
-// values returns a row's values.
-func (t *table) values(n int) []filter.Value {
-	k := len(t.paths)
-	return t.cells[n*k : (n+1)*k : (n+1)*k]
 }
