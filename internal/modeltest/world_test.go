@@ -60,9 +60,9 @@ func (w *world) open() {
 		actors.Executor = w.exec
 	}
 	w.sys = actor.NewSystem("model", actors)
-	var err error
-	w.raw, err = w.medium.open()
+	raw, err := w.medium.open()
 	w.must(err, "open the store")
+	w.raw = raw
 	w.inspect(w.raw)
 	w.faults = persisttest.NewFaultStore(w.guard(w.raw))
 	w.sys.DeadLetters().Subscribe(w.letter)

@@ -105,7 +105,8 @@ func (c *Cluster) create(o Options) error {
 // Up starts the server, on the port that it had before if it had one, and
 // returns once it answers.
 func (c *Cluster) Up(ctx context.Context) (err error) {
-	for range 5 {
+	begin := time.Now()
+	for try := 1; ; try++ {
 		if c.port == 0 {
 			if c.port, err = freePort(); err != nil {
 				return err
@@ -115,11 +116,17 @@ func (c *Cluster) Up(ctx context.Context) (err error) {
 		if err = c.start(ctx); err == nil || ctx.Err() != nil {
 			return err
 		}
-		if !started {
+		switch {
+		case started && time.Since(begin) < patience:
+			// Processes of a killed server may still have to end: what they share
+			// keeps the next one out.
+			time.Sleep(100 * time.Millisecond)
+		case started || try == 5:
+			return err
+		default:
 			c.port = 0 // somebody may have taken it
 		}
 	}
-	return err
 }
 
 func freePort() (int, error) {
