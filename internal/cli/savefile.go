@@ -29,7 +29,7 @@ func SaveFile(path string, force bool, write func(io.Writer) error) (size int64,
 	if err = errors.Join(err, f.Close()); err != nil {
 		return 0, err
 	}
-	if err := place(f.Name(), path, force); err != nil {
+	if err := giveName(f.Name(), path, force); err != nil {
 		return 0, err
 	}
 	return size, SyncFolder(filepath.Dir(path))
@@ -43,8 +43,8 @@ func Refuse(path string, force bool) error {
 	return nil
 }
 
-// place gives a file its name.
-func place(from, to string, force bool) error {
+// giveName gives a file its name.
+func giveName(from, to string, force bool) error {
 	if force {
 		return os.Rename(from, to)
 	}
