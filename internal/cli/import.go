@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net"
 	"os"
 	"sync"
 
@@ -221,6 +222,10 @@ func (i *importing) end() error {
 func (i *importing) broken(err error) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return err // nothing was sent
+	}
 	note("%d lines have results, %d of them failed; those behind may or may not have been taken; the same file can be imported again", i.done.Lines, i.done.Failed)
 	return err
 }
