@@ -10,12 +10,17 @@ import (
 	"github.com/twinsrv/twinsrv/client"
 )
 
-const (
-	// completionTime is how long a server may take to tell names.
-	completionTime = time.Second
-	// completionNames is how many names are told at most.
-	completionNames = 200
-)
+// completionNames is how many names are told at most.
+const completionNames = 200
+
+// completionTime is how long a server may take to tell names: somebody waits to
+// type on.
+func completionTime() time.Duration {
+	if d, err := time.ParseDuration(os.Getenv("TWINSRV_COMPLETION_TIMEOUT")); err == nil {
+		return d
+	}
+	return time.Second
+}
 
 // ask asks the server that the command line, or the environment, names. What goes
 // wrong is left out: somebody is about to type a name.
@@ -26,7 +31,7 @@ func (p *place) ask(ctx context.Context, what func(ctx context.Context, s *Sessi
 		return nil
 	}
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	ctx, cancel := context.WithTimeout(ctx, completionTime())
 	defer cancel()
 	return what(ctx, s)
 }

@@ -18,7 +18,7 @@ type completionCommand struct {
 
 // Help says more than the list of flags.
 func (completionCommand) Help() string {
-	return "Commands, flags, and the names of pods, entities and messages are completed; names are those of the server, if it answers within a second.\n\n" +
+	return "Commands, flags, and the names of pods, entities and messages are completed; names are those of the server, if it answers within a second, or what TWINSRV_COMPLETION_TIMEOUT says, such as 3s.\n\n" +
 		Examples(
 			"source <(twinsrv completion bash)              # this shell; in ~/.bashrc all that come",
 			"twinsrv completion bash > /etc/bash_completion.d/twinsrv",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"net"
 	"os"
 	"sync"
@@ -67,6 +68,7 @@ func (c *importCommand) Run(ctx context.Context) error {
 	}
 	return c.stream(ctx, func(ctx context.Context, s *Session) error {
 		i := &importing{command: c, out: c.list(formJSONL), bar: NewBar(os.Stderr, "bytes"), size: size}
+		i.bar.Show(0, size)
 		err := i.run(ctx, s, ndjsonImport{}, in)
 		i.bar.End()
 		if err != nil {
@@ -89,10 +91,14 @@ type importing struct {
 	read    int64 // bytes
 	done    imported
 	numbers []numbering
-	sent    int   // lines
-	reading error // why the rest of the file cannot be read
-	told    error // why something cannot be printed
+	waiting []fault // of lines that were not sent, until those before have results
+	sent    int     // lines
+	reading error   // why the rest of the file cannot be read
+	told    error   // why something cannot be printed
 }
+
+// maxWaiting bounds the faults that wait for their turn.
+const maxWaiting = 10_000
 
 // numbering says that the line that was sent as the first one of these had a
 // number in the file, and those behind it the next ones.
@@ -113,6 +119,7 @@ func (i *importing) run(ctx context.Context, s *Session, format importFormat, in
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	i.tellWaiting(math.MaxInt)
 	return errors.Join(i.reading, i.told)
 }
 
@@ -147,7 +154,10 @@ func (i *importing) note(r record) (send bool) {
 	defer i.mu.Unlock()
 	if r.fault != nil {
 		i.done.Lines++
-		i.tell(fault{Line: r.number, Pod: r.line.Pod, Name: r.line.Name, Code: client.Malformed, Detail: r.fault.Error()}, 1)
+		i.waiting = append(i.waiting, fault{Line: r.number, Pod: r.line.Pod, Name: r.line.Name, Code: client.Malformed, Detail: r.fault.Error()})
+		if len(i.waiting) > maxWaiting {
+			i.tellWaiting(r.number)
+		}
 		return false
 	}
 	i.sent++
@@ -173,15 +183,25 @@ func (i *importing) result(r client.Imported) {
 	i.bar.Show(i.read, i.size)
 	lines := max(r.Through, r.Line) - r.Line + 1
 	i.done.Lines += lines
+	number := i.number(r.Line)
+	i.tellWaiting(number)
 	var e *client.Error
 	if !errors.As(r.Err, &e) {
 		return
 	}
-	f := fault{Line: i.number(r.Line), Pod: r.Pod, Name: r.Name, Status: r.Status, Code: e.Code, Detail: e.Detail}
+	f := fault{Line: number, Pod: r.Pod, Name: r.Name, Status: r.Status, Code: e.Code, Detail: e.Detail}
 	if lines > 1 {
 		f.Through = i.number(r.Through)
 	}
 	i.tell(f, lines)
+}
+
+// tellWaiting prints the faults that wait and are of lines up to a number.
+func (i *importing) tellWaiting(through int) {
+	for len(i.waiting) > 0 && i.waiting[0].Line <= through {
+		i.tell(i.waiting[0], 1)
+		i.waiting = i.waiting[1:]
+	}
 }
 
 // tell prints a fault.
@@ -197,8 +217,11 @@ func (i *importing) tell(f fault, lines int) {
 		where = fmt.Sprintf("%s to %d", where, f.Through)
 	}
 	what := ""
-	if f.Name != "" {
+	switch {
+	case f.Pod != "" && f.Name != "":
 		what = Printable(f.Pod+"/"+f.Name) + ": "
+	case f.Pod+f.Name != "":
+		what = Printable(f.Pod+f.Name) + ": "
 	}
 	note("%s: %s%s (%s)", where, what, Printable(f.Detail), f.Code)
 }

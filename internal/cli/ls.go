@@ -16,8 +16,8 @@ type lsCommand struct {
 	Pod    string   `arg:"" complete:"pods" help:"The pod's name."`
 	Filter string   `short:"f" placeholder:"CEL" help:"Only entities for which an expression holds, such as 'state.celsius > 21.0'."`
 	Prefix string   `placeholder:"TEXT" help:"Only entities whose names begin with this."`
-	Select []string `short:"s" placeholder:"PATH,…" help:"Show these paths alone, such as name,state.celsius."`
-	Sort   []string `placeholder:"PATH,…" help:"Sort by these paths; a - before one turns its order round. Write --sort=-PATH then."`
+	Select []string `short:"s" placeholder:"PATH" help:"Show these paths alone, such as name,state.celsius."`
+	Sort   []string `placeholder:"PATH" help:"Sort by these paths; a - before one turns its order round. Write --sort=-PATH then."`
 	Limit  int      `short:"n" default:"100" placeholder:"N" help:"How many at most (${default})."`
 	All    bool     `short:"a" help:"All of them, however many."`
 	ServerFlags
@@ -132,8 +132,8 @@ func (c *lsCommand) heads() []string {
 	heads := make([]string, len(c.Select))
 	for i, path := range c.Select {
 		heads[i] = strings.ToUpper(path)
-		if rest, is := strings.CutPrefix(path, "state."); is {
-			heads[i] = rest // of a state, as it is written there
+		if rest, is := strings.CutPrefix(path, "state"); is && rest != "" {
+			heads[i] = strings.TrimPrefix(rest, ".") // as it is written in the state
 		}
 	}
 	return heads

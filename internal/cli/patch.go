@@ -76,7 +76,7 @@ func jsonPatch(body json.RawMessage) (client.Patch, error) {
 		Value json.RawMessage `json:"value"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, Usagef(`a JSON patch is a list of operations such as [{"op":"add","path":"/a","value":1}]: %w`, err)
+		return nil, Usagef(`a JSON patch is a list of operations such as [{"op":"add","path":"/a","value":1}]`)
 	}
 	patch := make(client.Patch, len(list))
 	for i, o := range list {

@@ -137,7 +137,7 @@ func (l *podLine) print(w io.Writer) error {
 	}
 	for _, schema := range []json.RawMessage{l.Schema, l.StateSchema} {
 		if schema != nil {
-			lines = append(lines, []string{"state", cell(schema)})
+			lines = append(lines, []string{"state", shapeText(schema)})
 		}
 	}
 	if h := l.History; h != nil {
@@ -149,7 +149,7 @@ func (l *podLine) print(w io.Writer) error {
 			text += ", creates"
 		}
 		if m.BodySchema != nil {
-			text += "  " + cell(m.BodySchema)
+			text += ": " + shapeText(m.BodySchema)
 		}
 		lines = append(lines, []string{"message " + m.Name, text})
 	}

@@ -52,6 +52,7 @@ func (b *Bar) ShowStage(stage string, done, total int64) {
 			progressbar.OptionSetWriter(b.out), progressbar.OptionSetDescription(stage),
 			progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(redraw),
 		)
+		_ = b.bar.RenderBlank() // also of what is done before the first redrawing
 	}
 	_ = b.bar.Set64(done) // a bar that cannot be drawn is no reason to stop
 }
