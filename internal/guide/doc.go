@@ -1,3 +1,4 @@
-// Package guide holds docs/http.md against a real server, and its Go code
-// against the examples of the package client. It has tests only.
+// Package guide holds docs/http.md and docs/cli.md against a real server, and
+// the Go code of the first against the examples of the package client. It has
+// tests only.
 package guide

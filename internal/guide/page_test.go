@@ -20,10 +20,16 @@ type block struct {
 	line       int // of its fence
 }
 
-// page returns the guide and its blocks.
-func page(t *testing.T) (text string, blocks []block) {
+// The guides.
+const (
+	httpGuide = "docs/http.md"
+	cliGuide  = "docs/cli.md"
+)
+
+// page returns a guide and its blocks.
+func page(t *testing.T, name string) (text string, blocks []block) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "http.md"))
+	data, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
 	require.NoError(t, err)
 	text = string(data)
 	for _, m := range regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$").FindAllStringSubmatchIndex(text, -1) {
@@ -44,7 +50,7 @@ func TestTheGuideQuotesTheExamplesOfTheClient(t *testing.T) {
 		left[m[1]] = m[2]
 	}
 	require.NotEmpty(t, left)
-	_, blocks := page(t)
+	_, blocks := page(t, httpGuide)
 	for _, b := range blocks {
 		if !strings.HasPrefix(b.kind, "go") {
 			continue
@@ -65,7 +71,7 @@ func TestTheGuideQuotesTheExamplesOfTheClient(t *testing.T) {
 // The table of errors has each code, and no other, beside its status.
 func TestTheGuideListsEveryCode(t *testing.T) {
 	t.Parallel()
-	text, _ := page(t)
+	text, _ := page(t, httpGuide)
 	_, text, found := strings.Cut(text, "\n## Errors\n")
 	require.True(t, found)
 	text, _, found = strings.Cut(text, "\n## ")

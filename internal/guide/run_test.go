@@ -24,17 +24,27 @@ const (
 	address  = "127.0.0.1:8080" // where the guide has its server
 )
 
-// Each command of the guide answers what the guide shows below it, with a real
+// Each command of a guide answers what the guide shows below it, with a real
 // server, bash and curl. A command that begins with twinsrv serve kills the
 // server and starts another one on the same store; one that begins with curl -sN
 // goes on beside the commands behind it, until it has said what is shown of it.
 // What is shown as json eventually is asked for until it is like that.
-func TestTheCommandsOfTheGuide(t *testing.T) {
+func TestTheCommandsOfTheGuides(t *testing.T) {
 	t.Parallel()
 	need(t, "bash")
 	need(t, "curl")
-	_, blocks := page(t)
-	g := &reader{t: t, programs: t.TempDir(), folder: t.TempDir()}
+	for _, name := range []string{httpGuide, cliGuide} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			follow(t, name)
+		})
+	}
+}
+
+// follow does what a guide says.
+func follow(t *testing.T, name string) {
+	_, blocks := page(t, name)
+	g := &reader{t: t, name: name, programs: t.TempDir(), folder: t.TempDir()}
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", g.programs, "github.com/twinsrv/twinsrv/cmd/twinsrv").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	defer g.kill()
@@ -50,7 +60,7 @@ func TestTheCommandsOfTheGuide(t *testing.T) {
 		}
 	}
 	g.settled("at its end")
-	require.Greater(t, shown, 30, "answers that are shown")
+	require.Greater(t, shown, 20, "answers that are shown")
 }
 
 func need(t *testing.T, program string) {
@@ -67,6 +77,7 @@ func need(t *testing.T, program string) {
 // reader does what the guide says.
 type reader struct {
 	t                *testing.T
+	name             string // of the guide
 	programs, folder string
 	address          string // of the server
 	server, watching *exec.Cmd
@@ -90,7 +101,7 @@ func (g *reader) do(b block) {
 		g.settled("before " + b.text)
 		g.watch(b)
 	default:
-		require.Empty(g.t, g.said, "docs/http.md:%d: what the command before says is not shown", b.line)
+		require.Empty(g.t, g.said, "%s:%d: what the command before says is not shown", g.name, b.line)
 		g.command, g.said = b.text, g.run(b.text)
 	}
 }
@@ -109,6 +120,9 @@ func (g *reader) prepare(ctx context.Context, text string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "bash", "-e", "-o", "pipefail", "-c", g.here(text))
 	cmd.Dir = g.folder
 	cmd.Env = append(os.Environ(), "PATH="+g.programs+string(os.PathListSeparator)+os.Getenv("PATH"), "TWINSRV_LISTEN=127.0.0.1:0")
+	if g.address != "" {
+		cmd.Env = append(cmd.Env, "TWINSRV_SERVER=http://"+g.address)
+	}
 	return cmd
 }
 
@@ -138,7 +152,7 @@ func (g *reader) start(b block) {
 	if err != nil {
 		_ = g.server.Wait()
 		g.server = nil
-		g.t.Fatalf("docs/http.md:%d: %s%s", b.line, b.text, &stderr)
+		g.t.Fatalf("%s:%d: %s%s", g.name, b.line, b.text, &stderr)
 	}
 	_, at, found := strings.Cut(strings.TrimSpace(line), " on http://")
 	require.True(g.t, found, line)
@@ -165,7 +179,7 @@ func (g *reader) watch(b block) {
 	g.watching = g.prepare(context.Background(), "exec "+b.text)
 	g.watching.Stdout = g.stream
 	require.NoError(g.t, g.watching.Start())
-	require.Eventually(g.t, func() bool { return g.stream.String() != "" }, patience, look, "docs/http.md:%d: %s", b.line, b.text)
+	require.Eventually(g.t, func() bool { return g.stream.String() != "" }, patience, look, "%s:%d: %s", g.name, b.line, b.text)
 }
 
 // compare compares what was said with what the guide shows.
@@ -174,18 +188,18 @@ func (g *reader) compare(b block) {
 	switch {
 	case b.kind == "text" && g.said == "" && g.watching != nil:
 		err := eventually(func() error { return likeText(b.text, g.stream.String(), true) })
-		require.NoError(g.t, err, "docs/http.md:%d", b.line)
+		require.NoError(g.t, err, "%s:%d", g.name, b.line)
 		_ = g.watching.Process.Kill()
 		_ = g.watching.Wait()
 		g.watching = nil
 	case b.kind == "text":
-		require.NoError(g.t, likeText(b.text, g.said, false), "docs/http.md:%d", b.line)
+		require.NoError(g.t, likeText(b.text, g.said, false), "%s:%d", g.name, b.line)
 	case b.kind == "json":
-		require.NoError(g.t, likeJSON(b.text, g.said), "docs/http.md:%d", b.line)
+		require.NoError(g.t, likeJSON(b.text, g.said), "%s:%d", g.name, b.line)
 	case b.kind == "json eventually":
-		require.NoError(g.t, eventually(func() error { return likeJSON(b.text, g.run(g.command)) }), "docs/http.md:%d", b.line)
+		require.NoError(g.t, eventually(func() error { return likeJSON(b.text, g.run(g.command)) }), "%s:%d", g.name, b.line)
 	default:
-		g.t.Fatalf("docs/http.md:%d: a block of the kind %q is not tried", b.line, b.kind)
+		g.t.Fatalf("%s:%d: a block of the kind %q is not tried", g.name, b.line, b.kind)
 	}
 	g.said, g.optional = "", false
 }
