@@ -17,7 +17,7 @@ class ActorTree extends HTMLElement {
 
   connectedCallback() {
     this.note = problemNote();
-    this.tree = h("div", { class: "card actors", role: "tree", "aria-label": "Actors", keydown: (e) => treeKeys(e, this.tree) });
+    this.tree = h("div", { role: "tree", "aria-label": "Actors", keydown: (e) => treeKeys(e, this.tree) });
     this.append(
       h(
         "div",
@@ -26,7 +26,18 @@ class ActorTree extends HTMLElement {
         h("span", { class: "muted" }, "Messages that wait, and what has failed since the server's start"),
       ),
       this.note,
-      this.tree,
+      h(
+        "div",
+        { class: "card actors" },
+        h(
+          "div",
+          { class: "node titles muted", "aria-hidden": "true" },
+          "Actor",
+          h("span", { class: "spread" }),
+          ["Failed", "Restarted", "Waiting"].map(title),
+        ),
+        this.tree,
+      ),
     );
     this.root = new Branch({ path: "/", mailbox: 0, children: 1, restarts: 0, failures: 0 }, this.life.signal);
     this.root.element.tabIndex = 0;
@@ -55,6 +66,10 @@ class ActorTree extends HTMLElement {
   }
 }
 
+function title(text) {
+  return h("span", { class: "number" }, text);
+}
+
 // Branch is one actor, with those below it once it was opened.
 class Branch {
   inner = new Map(); // by path
@@ -63,12 +78,12 @@ class Branch {
   constructor(line, signal) {
     this.path = line.path;
     this.signal = signal;
-    const field = (name, cls) => h("span", { "data-field": name, class: cls });
+    const field = (name, cls, title) => h("span", { "data-field": name, class: cls, title });
     this.fields = {
-      children: field("children", "muted"),
-      mailbox: field("mailbox", "number"),
-      failures: field("failures", "number"),
-      restarts: field("restarts", "number"),
+      children: field("children", "muted", "actors below it"),
+      mailbox: field("mailbox", "number", "messages that wait for it"),
+      failures: field("failures", "number", "failures"),
+      restarts: field("restarts", "number", "restarts"),
     };
     this.twist = h("button", {
       "data-action": "toggle",
@@ -103,10 +118,12 @@ class Branch {
   take(line) {
     this.children = line.children;
     setText(this.fields.children, line.children ? count(line.children) : "");
-    setText(this.fields.mailbox, `${count(line.mailbox)} waiting`);
+    setText(this.fields.mailbox, count(line.mailbox));
     setAttributes(this.fields.mailbox, { "data-mailbox": line.mailbox, class: "number" + (line.mailbox > 0 ? " busy" : " muted") });
-    setText(this.fields.failures, line.failures ? count(line.failures) + " failed" : "");
-    setText(this.fields.restarts, line.restarts ? count(line.restarts) + " restarted" : "");
+    for (const name of ["failures", "restarts"]) {
+      setText(this.fields[name], line[name] ? count(line[name]) : "–");
+      setAttributes(this.fields[name], { class: line[name] ? "number warn" : "number muted" });
+    }
     setAttributes(this.element, {
       "aria-expanded": line.children ? String(Boolean(this.opened)) : null,
       "data-stopping": line.stopping ? "true" : null,

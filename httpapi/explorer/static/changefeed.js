@@ -4,7 +4,7 @@ import { h, perFrame, setText } from "./dom.js";
 import { count, visible } from "./format.js";
 import { formatRoute } from "./route.js";
 
-const most = 100;
+const most = 200;
 
 class ChangeFeed extends HTMLElement {
   #new = []; // that are not shown yet, oldest first
@@ -18,16 +18,17 @@ class ChangeFeed extends HTMLElement {
     this.dataset.seen = 0;
   }
 
-  // add takes an event of a watch. Of a burst only the last ones are shown.
-  add(kind, data) {
+  // add takes an event of a watch. Of a burst only the last ones are shown. Where
+  // all are of one entity, says stands in place of its name.
+  add(kind, data, says) {
     this.#seen++;
-    this.#new.push([kind, data]);
+    this.#new.push([kind, data, says]);
     if (this.#new.length > most) this.#new.splice(0, this.#new.length - most);
     this.draw();
   }
 
   show() {
-    for (const [kind, data] of this.#new) this.list.prepend(line(kind, data));
+    for (const [kind, data, says] of this.#new) this.list.prepend(line(kind, data, says));
     this.#new = [];
     while (this.list.children.length > most) this.list.lastChild.remove();
     this.dataset.seen = this.#seen;
@@ -35,7 +36,7 @@ class ChangeFeed extends HTMLElement {
   }
 }
 
-function line(kind, data) {
+function line(kind, data, says) {
   if (kind === "gap") {
     return h(
       "li",
@@ -54,7 +55,7 @@ function line(kind, data) {
       "data-revision": data.revision,
       "data-position": data.position ?? null,
     },
-    h("a", { href: formatRoute({ view: "entity", pod: data.pod, name: data.name }), dir: "auto" }, visible(data.name)),
+    says ?? h("a", { href: formatRoute({ view: "entity", pod: data.pod, name: data.name }), dir: "auto" }, visible(data.name)),
     h("span", { class: "muted" }, kind === "changed" ? data.type : kind === "left" ? "matches no more" : "deleted"),
     h("span", { class: "number muted" }, "r", data.revision),
   );

@@ -7,10 +7,10 @@ import { sizeOf } from "./pager.js";
 import { get, path } from "./api.js";
 import { columnsOf, envelope, shownFirst } from "./columns.js";
 import { pickColumns } from "./columnpicker.js";
+import { headings } from "./headings.js";
 import { h, icon, icons, perFrame, setAttributes, setText } from "./dom.js";
 import { enterable, moveFocus } from "./keys.js";
 import { newEntity } from "./newentity.js";
-import { label } from "./paths.js";
 import { isAbort, problemNote } from "./problem.js";
 import { formatRoute, go, refine } from "./route.js";
 import { quarantinedRow, Row } from "./rows.js";
@@ -89,6 +89,11 @@ class EntityTable extends HTMLElement {
     else this.watch(route.params.filter ?? "");
   }
 
+  // applied is the filter of what is shown.
+  get applied() {
+    return this.watched ?? this.params.filter ?? "";
+  }
+
   size() {
     return sizeOf(this.params.limit);
   }
@@ -112,7 +117,7 @@ class EntityTable extends HTMLElement {
           if (stream === this.candidate) {
             this.stream?.stop();
             [this.stream, this.candidate, this.watched] = [stream, undefined, filter];
-            this.filter.holds();
+            if (filter === this.filter.value) this.filter.holds();
           }
           if (fresh) this.load();
         },
@@ -138,7 +143,7 @@ class EntityTable extends HTMLElement {
     try {
       if (!this.description) await this.describe(signal);
       const columns = (this.columns = this.chosen()),
-        filter = this.watched ?? this.params.filter;
+        filter = this.applied;
       const page = await get(
         path`v1/pods/${this.pod}/entities`,
         {
@@ -146,12 +151,12 @@ class EntityTable extends HTMLElement {
           sort: this.params.sort,
           limit: this.size(),
           cursor: this.params.cursor,
-          count: true,
           select: ["name", "life", "revision", ...columns].filter((c, i, all) => all.indexOf(c) === i).join(","),
         },
         { signal },
       );
       this.fill(page, columns);
+      this.countAll(filter, signal);
       this.note.show();
       this.loaded = true;
       this.dataset.state = "ready";
@@ -164,6 +169,7 @@ class EntityTable extends HTMLElement {
 
   fail(err) {
     if (err.code === "bad_query" && this.params.cursor) return this.turn({ cursor: "", page: "" }); // of another query, or another server
+    if (this.filter.value && (err.code === "bad_filter" || err.code === "too_costly")) return this.filter.fails(err);
     this.note.show(err);
     if (!this.loaded) this.dataset.state = "failed";
   }
@@ -202,7 +208,7 @@ class EntityTable extends HTMLElement {
     this.elsewhere = 0;
     this.pending.clear();
     this.rows.clear();
-    this.headings(columns);
+    this.head.replaceChildren(...headings(columns, this.params.sort, (sort) => this.turn({ sort, cursor: "", page: "" })));
     for (const item of page.items) this.rows.set(item.name, new Row(this.pod, columns, item));
     const unreadable = (page.quarantined ?? []).map((q) => quarantinedRow(q, columns));
     for (const column of columns)
@@ -210,28 +216,8 @@ class EntityTable extends HTMLElement {
     this.body.replaceChildren(...[...this.rows.values()].map((r) => r.element), ...unreadable);
     enterable(this.body);
     this.cursor = page.next;
-    this.more(page.count);
+    this.more();
     this.live();
-  }
-
-  headings(columns) {
-    const [by, down] = this.params.sort ? [this.params.sort.replace(/^-/, ""), this.params.sort.startsWith("-")] : ["name", false];
-    this.head.replaceChildren(
-      ...["name", ...columns].map((column) => {
-        const order = column !== by ? "none" : down ? "descending" : "ascending";
-        const next = order === "ascending" ? "-" + column : order === "none" ? column : "";
-        return h(
-          "th",
-          { scope: "col", "data-column": column, "aria-sort": order, title: column },
-          h(
-            "button",
-            { click: () => this.turn({ sort: next, cursor: "", page: "" }) },
-            label(column),
-            h("span", { class: "order", "aria-hidden": "true" }),
-          ),
-        );
-      }),
-    );
   }
 
   // isNumbers reports whether a column's heading stands at the right.
@@ -240,12 +226,27 @@ class EntityTable extends HTMLElement {
     return cells.length > 0 && cells.every((c) => c.classList.contains("number"));
   }
 
-  more(n) {
-    this.pager.show(this.params, this.cursor, n, Boolean(this.watched));
+  // countAll counts what there is. It goes through all of it, so that the page does
+  // not wait, and the same is not counted for each page.
+  async countAll(filter, signal) {
+    if (this.counted?.filter === filter && Date.now() < this.counted.until) return;
+    const begun = Date.now();
+    try {
+      const { count } = await get(path`v1/pods/${this.pod}/entities`, { filter, count: true, limit: 1, select: "name" }, { signal });
+      this.counted = { filter, count, until: Date.now() + 10 * (Date.now() - begun) };
+      this.more();
+    } catch {
+      // The page is there, and says more than a number.
+    }
+  }
+
+  more() {
+    const n = this.counted?.filter === this.applied ? this.counted?.count : undefined;
+    this.pager.show(this.params, this.cursor, n, this.applied !== "");
     this.empty.hidden = this.body.children.length > 0;
     setText(
       this.empty,
-      this.watched ? "No entity matches the filter." : "There are no entities yet. The first message to a name makes one.",
+      this.applied ? "No entity matches the filter." : "There are no entities yet. The first message to a name makes one.",
     );
   }
 

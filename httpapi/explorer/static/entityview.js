@@ -146,7 +146,7 @@ class EntityView extends HTMLElement {
   head() {
     const { twin } = this;
     setAttributes(this, {
-      "data-exists": twin.exists ?? null,
+      "data-exists": twin.exists === undefined ? null : String(twin.exists),
       "data-revision": twin.revision ?? null,
       "data-life": twin.life ?? null,
       "data-seen": twin.seen,

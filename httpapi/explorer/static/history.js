@@ -221,7 +221,7 @@ class EntityHistory extends HTMLElement {
   // plot shows a chart for each number. One that was there goes on.
   plot() {
     const series = seriesOf([...this.shown].reverse());
-    const by = this.by.value || (spanOf(this.shown) < 60_000 ? "revision" : "time");
+    const by = this.by.value || (isSpread(this.shown) ? "time" : "revision");
     this.numbers.hidden = series.size === 0;
     for (const [path, chart] of this.charted) if (!series.has(path)) (chart.remove(), this.charted.delete(path));
     let i = 0;
@@ -241,8 +241,13 @@ class EntityHistory extends HTMLElement {
   }
 }
 
-function spanOf(items) {
-  return items.length < 2 ? 0 : Date.parse(items[0].changed) - Date.parse(items.at(-1).changed);
+// isSpread reports whether changes can be told apart over time: it is not that
+// most came in a moment, and a few long before or after.
+function isSpread(items) {
+  const times = items.map((i) => Date.parse(i.changed)),
+    gaps = times.slice(1).map((t, i) => times[i] - t);
+  const span = times[0] - times.at(-1);
+  return span >= 20_000 && (items.length < 4 || Math.max(...gaps) < 0.4 * span);
 }
 
 function difference({ pointer, kind, before, after }) {

@@ -1,10 +1,12 @@
 // <state-panel> shows an entity's state, and <state-editor> changes that of a
 // document, provided that nobody else was faster.
 
+import "./changefeed.js";
 import "./conflict.js";
 import { request } from "./api.js";
+import { diff } from "./diff.js";
 import { h, icon, icons, perFrame, setText } from "./dom.js";
-import { count } from "./format.js";
+import { brief, count } from "./format.js";
 import { equal, isObject, parse, stringify } from "./json.js";
 import { problemNote } from "./problem.js";
 
@@ -20,7 +22,9 @@ class StatePanel extends HTMLElement {
       this.tree,
       this.why,
     );
-    this.append(this.card);
+    this.feed = document.createElement("change-feed");
+    this.left = h("div", {}, this.card);
+    this.append(h("div", { class: "beside" }, this.left, h("aside", { class: "card" }, this.feed)));
     this.draw = perFrame(() => this.tree.show(this.twin.state, this.twin.revision, true));
   }
 
@@ -48,7 +52,8 @@ class StatePanel extends HTMLElement {
     this.allow();
   }
 
-  changed({ kind }) {
+  changed({ kind, data, before }) {
+    this.feed.add(kind, data, summary(before, data.state));
     if (kind === "deleted" || this.life !== this.twin.life) return this.loaded();
     this.draw();
     this.editor?.changed();
@@ -63,9 +68,21 @@ class StatePanel extends HTMLElement {
       this.allow();
       this.edit.focus();
     });
-    this.append(this.editor);
+    this.left.append(this.editor);
     this.allow();
   }
+}
+
+// summary says in a line what a change made other than before.
+function summary(before, state) {
+  const [first, ...more] = state && before ? diff(before, state, 10) : [];
+  if (!first) return h("span", {}, before ? "" : "a new life");
+  const name = first.pointer.split("/").at(-1);
+  return h(
+    "span",
+    { dir: "auto" },
+    `${name} ${first.after === undefined ? "removed" : brief(first.after, 40)}${more.length ? ` and ${more.length} more` : ""}`,
+  );
 }
 
 class StateEditor extends HTMLElement {
