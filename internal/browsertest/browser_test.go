@@ -95,7 +95,7 @@ func unread(string, ...any) {}
 // close ends the browser, if there is one, and waits until it is gone.
 func (b *browser) close() error {
 	if b.ctx != nil {
-		ctx, cancel := context.WithTimeout(b.ctx, patience)
+		ctx, cancel := context.WithTimeout(b.ctx, *patience)
 		defer cancel()
 		if err := chromedp.Cancel(ctx); err != nil {
 			b.end()

@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -10,13 +11,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-const (
-	// patience is how long a test waits for what must come. A machine with too
-	// much to do may take long; nothing is waited for that is there already.
-	patience = 90 * time.Second
-	// look is the pause between two looks at what is waited for.
-	look = 25 * time.Millisecond
-)
+// look is the pause between two looks at what is waited for.
+const look = 25 * time.Millisecond
+
+// patience is how long a test waits for what must come. A machine with too much
+// to do may take long; nothing is waited for that is there already.
+var patience = flag.Duration("patience", 90*time.Second, "how long a test waits for what must come")
 
 func TestMain(m *testing.M) {
 	code := m.Run()

@@ -3,10 +3,13 @@ package browsertest
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -155,4 +158,21 @@ func (s *server) api() *client.Client {
 	require.NoError(s.t, err)
 	s.t.Cleanup(c.Close)
 	return c
+}
+
+// ask sends a request with a body of JSON and returns the answer's.
+func (s *server) ask(ctx context.Context, method, path, body string) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Close = true
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	return string(text), err
 }

@@ -77,7 +77,7 @@ func called[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chrom
 // do runs actions, or ends the test.
 func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, *patience)
 	defer cancel()
 	require.NoError(b.t, chromedp.Do(ctx, actions...))
 }
@@ -118,7 +118,7 @@ func run[T any](b *tab, script string, values ...any) T {
 }
 
 func try[T any](b *tab, script string) (T, error) {
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, *patience)
 	defer cancel()
 	return chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 }
@@ -167,7 +167,7 @@ func (b *tab) wait(done func() (bool, string)) {
 		if ok {
 			return
 		}
-		if time.Since(begun) > patience {
+		if time.Since(begun) > *patience {
 			require.FailNow(b.t, why)
 		}
 	}
@@ -191,7 +191,7 @@ func (b *tab) judge() {
 	if text, err := try[string](b, "location.href + '\\n' + document.body.innerText"); err == nil {
 		b.t.Logf("the page:\n%.4000s", text)
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, *patience)
 	defer cancel()
 	picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 	if err != nil {
