@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
@@ -16,8 +15,7 @@ import (
 // command line up to the cursor, and what of it bash replaces; of the others the
 // words behind the program's name, the last being what is there of the one that
 // is to be completed. It prints a candidate a line, with a tab and a text about
-// it; :files says that files are candidates too, and :part that more follows
-// behind a candidate.
+// it; :files says that files are candidates too.
 type completeCommand struct {
 	Words []string `arg:"" optional:""`
 }
@@ -40,21 +38,19 @@ func (c *completeCommand) Run(ctx context.Context, k *kong.Context) error {
 	}
 	p := newPlace(k.Model.Node, words)
 	found := p.candidates(ctx)
-	out := bufio.NewWriter(os.Stdout)
+	var out strings.Builder
 	for _, f := range found {
 		text, can := quoted(f.text)
 		if !can || strings.ContainsFunc(f.text, unicode.IsControl) {
 			continue
 		}
-		fmt.Fprintf(out, "%s\t%s\n", text, f.about)
+		fmt.Fprintf(&out, "%s\t%s\n", text, f.about)
 	}
 	if p.files {
-		fmt.Fprintln(out, ":files")
+		out.WriteString(":files\n")
 	}
-	if p.part {
-		fmt.Fprintln(out, ":part")
-	}
-	return out.Flush()
+	_, err := os.Stdout.WriteString(out.String())
+	return err
 }
 
 // candidate is what may stand at the end of a command line.
@@ -70,7 +66,6 @@ type place struct {
 	args    []string   // of the command, so far
 	given   map[string]string
 	files   bool // files are candidates
-	part    bool // candidates are not the whole word
 }
 
 // newPlace looks for the end of words, of which there is at least one.

@@ -122,7 +122,7 @@ func (c *podsCommand) one(ctx context.Context, s *Session) error {
 	if err := c.count(ctx, s, &l); err != nil {
 		return err
 	}
-	return c.Print(l, func(w io.Writer) error { return l.print(w) })
+	return c.Print(l, l.print)
 }
 
 // print prints a pod for people.

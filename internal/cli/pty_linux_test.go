@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -172,7 +173,9 @@ func TestCompletion(t *testing.T) {
 				w.must("send", "machines", name, "merge", "is="+name)
 			}
 			cmd := exec.Command(path, shell.run...)
-			cmd.Env = append(w.env, "PATH="+filepath.Dir(program(t))+":"+os.Getenv("PATH"), "HOME="+t.TempDir(), "HISTFILE=", "LC_ALL=C.UTF-8", "TWINSRV_COMPLETION_TIMEOUT=1m")
+			cmd.Env = slices.Concat(w.env, []string{
+				"PATH=" + filepath.Dir(program(t)) + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "HISTFILE=", "LC_ALL=C.UTF-8", "TWINSRV_COMPLETION_TIMEOUT=1m",
+			})
 			cmd.Dir = t.TempDir()
 			s := show(t, cmd, 200)
 			typed := 0

@@ -15,10 +15,10 @@ type screen struct {
 	drawn bool
 }
 
-// draw shows what print writes, as much of it as there is room for.
-func (s *screen) draw(print func(io.Writer) error) error {
+// draw shows what write writes, as much of it as there is room for.
+func (s *screen) draw(write func(io.Writer) error) error {
 	var text bytes.Buffer
-	if err := print(&text); err != nil {
+	if err := write(&text); err != nil {
 		return err
 	}
 	var b bytes.Buffer
