@@ -30,6 +30,9 @@ type WatchOptions struct {
 	// Lost, if not nil, is told why a connection was lost, before the watch
 	// connects anew.
 	Lost func(error)
+	// Connected, if not nil, is told each time that the server has begun to
+	// answer: what is changed from then on is shown.
+	Connected func()
 }
 
 // EventKind says what an Event tells.
@@ -172,6 +175,9 @@ func (w *watch) connected(ctx context.Context, r request, take func(serverEvent)
 		return err
 	}
 	defer resp.Body.Close()
+	if w.o.Connected != nil {
+		w.o.Connected()
+	}
 	events := eventReader{in: bufio.NewReader(resp.Body), lastID: w.lastID, read: func() { alarm.Reset(w.c.cfg.Silence) }}
 	for {
 		e, err := events.next()

@@ -43,7 +43,7 @@ func Main(definitions ...entity.Definition) {
 		err = cli.ErrInterrupted
 	}
 	stop()
-	if err != nil {
+	if err = cli.Quiet(err); err != nil {
 		if text := err.Error(); text != "" { // else all has been said
 			fmt.Fprintf(os.Stderr, "%s: error: %s\n", filepath.Base(os.Args[0]), text)
 		}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -166,6 +167,12 @@ func TestPipeThatIsClosed(t *testing.T) {
 		require.True(t, status.Signaled() && status.Signal() == syscall.SIGPIPE, "%q: %v", args, cmd.ProcessState)
 		require.Empty(t, said.String(), "%q", args)
 	}
+	// The same where the signal is ignored.
+	deaf := exec.Command("sh", "-c", `trap "" PIPE; { `+program(t)+` ls docs --all; echo "code $?" >&2; } | head -n 1`)
+	deaf.Env = w.env
+	r := w.finish(deaf, "")
+	require.Equal(t, 1, strings.Count(r.stdout, "\n"))
+	require.Equal(t, "code 141\n", r.stderr)
 	// All of it comes, page after page, and each once.
 	seen := make(map[string]bool)
 	for line := range strings.Lines(w.must("ls", "docs", "--all", "--select", "name")) {

@@ -3,7 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
+	"syscall"
 
 	"github.com/twinsrv/twinsrv/client"
 )
@@ -54,6 +57,20 @@ var ErrInterrupted error = &failure{code: ExitInterrupted, text: "it was interru
 
 // ended is how a command ends that goes on until a signal comes.
 func ended() error { return &failure{code: ExitInterrupted} }
+
+// exitPipe is what a shell says of a program that wrote to a pipe that nobody
+// reads any more.
+const exitPipe = 141
+
+// Quiet makes of the error of a command whose reader has gone away, such as head,
+// one without a text. Usually a signal ends the program before.
+func Quiet(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) && path.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE) {
+		return &failure{code: exitPipe, cause: err}
+	}
+	return err
+}
 
 // ExitCode returns the exit code for what a command returned.
 func ExitCode(err error) int {

@@ -103,7 +103,7 @@ func (c *historyCommand) print(changes iter.Seq2[client.Revision[json.RawMessage
 			before, life = nil, r.Life
 		}
 		if first && r.Revision > max(c.From, 1) {
-			note("revision %d is the oldest that is kept: what was before is dropped", r.Revision)
+			note("revision %d is the oldest that the history has", r.Revision)
 		}
 		first = false
 		l := revisionLine{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/term"
 )
@@ -98,5 +99,5 @@ func PrintJSON(w io.Writer, v any) error {
 
 // note tells people something beside the output.
 func note(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "twinsrv: "+format+"\n", args...)
+	fmt.Fprintf(os.Stderr, filepath.Base(os.Args[0])+": "+format+"\n", args...)
 }

@@ -85,6 +85,13 @@ func (c *topCommand) show(ctx context.Context, s *Session) error {
 	t := newTally()
 	end := t.watch(ctx, s, w.options())
 	defer end()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.failed:
+		return t.failure()
+	case <-t.begun:
+	}
 	before, err := readFigures(ctx, s)
 	if err != nil {
 		return err
@@ -121,6 +128,7 @@ func (c *topCommand) show(ctx context.Context, s *Session) error {
 
 // tally counts changes.
 type tally struct {
+	begun  chan struct{} // closed when it counts
 	failed chan struct{} // closed when there is nothing more to count
 
 	mu       sync.Mutex
@@ -131,7 +139,7 @@ type tally struct {
 }
 
 func newTally() *tally {
-	return &tally{failed: make(chan struct{}), began: time.Now(), entities: make(map[[2]string]*busyEntity)}
+	return &tally{begun: make(chan struct{}), failed: make(chan struct{}), entities: make(map[[2]string]*busyEntity)}
 }
 
 // watch counts what a watch shows, until end is called or the watch fails.
@@ -139,6 +147,7 @@ func (t *tally) watch(ctx context.Context, s *Session, o client.WatchOptions) (e
 	ctx, cancel := context.WithCancel(ctx)
 	gone := make(chan struct{})
 	o.Lost = func(error) { t.miss() }
+	o.Connected = sync.OnceFunc(t.begin)
 	go func() {
 		defer close(gone)
 		for e, err := range client.Watch[json.RawMessage](ctx, s.Client, o) {
@@ -154,6 +163,14 @@ func (t *tally) watch(ctx context.Context, s *Session, o client.WatchOptions) (e
 		}
 	}()
 	return func() { cancel(); <-gone }
+}
+
+// begin begins to count.
+func (t *tally) begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.began = time.Now()
+	close(t.begun)
 }
 
 func (t *tally) count(e *client.Event[json.RawMessage]) {

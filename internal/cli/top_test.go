@@ -3,6 +3,7 @@ package cli_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,6 +61,7 @@ func TestTop(t *testing.T) {
 	require.Contains(t, []string{"merge", "remove"}, s.Entities[0].Type)
 	require.True(t, s.Server.StoreUp)
 	require.Equal(t, 1, s.Server.Watchers)
+	require.False(t, strings.Contains(top.stdout.String(), "missed"))
 
 	table := w.must("top", "docs", "--once", "-o", "table", "--interval", "100ms")
 	require.Contains(t, table, "changes/s")

@@ -121,14 +121,16 @@ func (c *watchCommand) print(ctx context.Context, s *Session) error {
 		}
 		lost = true
 	}
+	o.Connected = func() {
+		if lost {
+			note("it is connected again")
+		}
+		lost = false
+	}
 	changes := 0
 	for e, err := range client.Watch[json.RawMessage](ctx, s.Client, o) {
 		if err != nil {
 			return err
-		}
-		if lost {
-			note("it is connected again")
-			lost = false
 		}
 		if e.Kind == client.Gap {
 			note("%s", gapText(&e))

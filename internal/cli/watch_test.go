@@ -131,5 +131,5 @@ func TestWatchOfAGap(t *testing.T) {
 	require.Contains(t, r.stderr, "are missing (trimmed); read anew")
 	r = w.run("history", "docs", "c", "--limit", "1", "--diff")
 	require.Zero(t, r.code, r.stderr)
-	require.Contains(t, r.stderr, "is the oldest that is kept")
+	require.Contains(t, r.stderr, "is the oldest that the history has")
 }
