@@ -37,3 +37,32 @@ func (p *Pod) Counted() bool { _, all := p.allResident(); return all }
 
 // CountFailed says whether one that was promised failed since somebody left.
 func (p *Pod) CountFailed() bool { return p.slots.failed.Load() == p.slots.departures.Load()+1 }
+
+// Tables counts the tables that the pod has.
+func (p *Pod) Tables() int {
+	r := p.slots.roster.Load()
+	if r == nil || r.tables.Load() == nil {
+		return 0
+	}
+	return len(*r.tables.Load())
+}
+
+// Late counts the slots that the pod's roster has beside its rows.
+func (p *Pod) Late() int {
+	r := p.slots.roster.Load()
+	if r == nil {
+		return 0
+	}
+	return len(r.latecomers())
+}
+
+// Replace makes a slot of a name, whose one before must have stopped, and calls
+// what is given before that is in its place.
+func (p *Pod) Replace(name string, between func()) error {
+	_, err := p.slots.ensure(name, func(succeeds bool) (*slot, error) {
+		s, err := p.spawn(name, p.spec.Load(), succeeds)
+		between()
+		return s, err
+	})
+	return err
+}

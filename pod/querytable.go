@@ -79,11 +79,37 @@ func (s *search) inTable(p *Pod) (done bool, err error) {
 		return false, err
 	}
 	for _, n := range t.unknown {
-		if err := s.one(p, r.names[n]); err != nil {
-			return false, err
+		late = append(late, r.slots[n])
+	}
+	return true, s.others(p, late)
+}
+
+// others looks at the entities of slots that are no rows, or of which the store
+// alone knows. Such a slot may have been followed by another one of its name.
+func (s *search) others(p *Pod, slots []*slot) error {
+	var seen map[string]bool
+	for _, named := range []bool{true, false} {
+		for _, slot := range slots {
+			v := slot.view.Load()
+			if named && v != nil || seen[slot.name] {
+				continue
+			}
+			var err error
+			if v == nil {
+				if seen == nil {
+					seen = map[string]bool{}
+				}
+				seen[slot.name] = true
+				err = s.one(p, slot.name)
+			} else {
+				err = s.consider(p, slot.name, v)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
-	return true, s.inMemory(p, late)
+	return nil
 }
 
 func (s *search) rows(p *Pod, r *roster, t *table) error {
@@ -140,6 +166,12 @@ func (s *search) takeRow(p *Pod, r *roster, t *table, n int, known bool) error {
 	s.count++
 	switch {
 	case s.groups != nil:
+		for _, column := range t.rows.Columns {
+			s.work += column[n].Size() / bytesPerStep
+		}
+		if err := s.look(0); err != nil {
+			return err
+		}
 		return s.groups.add(s)
 	case s.early(p, r.names[n]):
 		return s.keepRow(p, r.slots[n])
@@ -151,6 +183,9 @@ func (s *search) takeRow(p *Pod, r *roster, t *table, n int, known bool) error {
 // table and match no longer.
 func (s *search) keepRow(p *Pod, slot *slot) error {
 	s.table = nil
+	if err := s.look(1); err != nil {
+		return err
+	}
 	r := slot.view.Load()
 	if r == nil {
 		v, err := p.Get(s.ctx, slot.name)
@@ -162,6 +197,7 @@ func (s *search) keepRow(p *Pod, slot *slot) error {
 	if r.Revision == 0 {
 		return nil
 	}
+	s.work += len(r.State) / bytesPerStep
 	s.subject.Reset(p.name, slot.name, r)
 	ok, err := s.matches()
 	if ok && err == nil {

@@ -17,7 +17,8 @@ import (
 // in it, which are spread over all of the memory.
 //
 // Slots that come later are listed behind it. When one leaves, the roster is
-// dropped with its tables.
+// dropped with its tables; also when too many came, which need not be entities
+// that stay: messages to names without one make slots, too.
 type roster struct {
 	departures uint64 // for which it holds
 	slots      []*slot
@@ -27,6 +28,7 @@ type roster struct {
 
 	mu   sync.Mutex
 	late []*slot // that came since
+	most int     // of them; 0 while the roster is being made
 }
 
 // tables are those of a roster, the one used last first. Rows hold on to them
@@ -51,14 +53,26 @@ func (r *row) changed() {
 	}
 }
 
-// came lists a slot that is about to come.
-func (r *roster) came(s *slot) {
-	if r == nil {
+// came lists a slot that is about to come. Where it is one too many there is no
+// roster any more: a query that has it still began before that one came.
+func (t *slots) came(s *slot) {
+	r := t.roster.Load()
+	if r == nil || r.came(s) {
 		return
 	}
+	if t.roster.CompareAndSwap(r, nil) {
+		r.tables.Store(nil)
+	}
+}
+
+func (r *roster) came(s *slot) (fits bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.most > 0 && len(r.late) >= r.most {
+		return false
+	}
 	r.late = append(r.late, s)
+	return true
 }
 
 // latecomers returns the slots that came since the roster was made.
@@ -68,21 +82,14 @@ func (r *roster) latecomers() []*slot {
 	return slices.Clip(r.late)
 }
 
-// fits says whether few enough came late.
-func (r *roster) fits() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.late) <= fewAlways+len(r.slots)/8
-}
-
-// currentRoster returns the pod's roster, made anew where there is none that
-// fits; nil without a census.
+// currentRoster returns the pod's roster, made anew where there is none; nil
+// without a census.
 func (p *Pod) currentRoster() *roster {
 	departures := p.slots.departures.Load()
 	if p.slots.census.Load() != departures+1 {
 		return nil
 	}
-	if r := p.slots.roster.Load(); r != nil && r.departures == departures && r.ready.Load() && r.fits() {
+	if r := p.slots.roster.Load(); r != nil && r.departures == departures && r.ready.Load() {
 		return r
 	}
 	if !p.slots.counting.TryLock() {
@@ -108,6 +115,7 @@ func (p *Pod) currentRoster() *roster {
 	r.slots = all
 	r.mu.Lock()
 	r.late = slices.DeleteFunc(r.late, func(s *slot) bool { at := s.row.Load(); return at != nil && at.tables == r.tables })
+	r.most = fewAlways + len(all)/8
 	r.mu.Unlock()
 	if p.slots.departures.Load() != departures {
 		return nil // whoever left has dropped it

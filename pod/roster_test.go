@@ -47,6 +47,10 @@ func TestTablesAreExact(t *testing.T) {
 						if rand(4) == 0 {
 							w.exec.RunFor(time.Hour) // all leave
 						}
+					case 5:
+						if ref, err := w.sys.Lookup("/user/pods/twins/" + name); err == nil {
+							ref.Stop() // whatever is under way; the next message is for another slot
+						}
 					default:
 						w.sendTo(p.Ref(name), entity.Merge{"v": float64(rand(10)) / 2, "s": fmt.Sprint("a", rand(3))})
 					}
@@ -98,6 +102,69 @@ func TestTablesOfFiltersOnNames(t *testing.T) {
 		count()
 		require.False(t, p.Counted())
 	}
+}
+
+// TestTablesForgetWhoIsReplaced: one that was stopped with a commit under way keeps
+// its place until the next one of its name comes. No table lists both.
+func TestTablesForgetWhoIsReplaced(t *testing.T) {
+	store := persisttest.NewFaultStore(persisttest.NewMemory())
+	w, p := twins(t, 1, store, pod.Config{IdleAfter: -1, MaxActive: -1})
+	defer w.close()
+	w.merge(p, "n1", entity.Merge{"v": 1})
+	w.merge(p, "n2", entity.Merge{"v": 1})
+	for range 2 { // a census, and a table
+		_, err := p.Query(bg, pod.Query{Filter: compiled(t, "state.v == 1"), Count: true})
+		w.must(err)
+	}
+	require.Equal(t, 1, p.Tables())
+	release := w.sys.NewPromise()
+	store.Pause = func(ctx context.Context) error { _, err := release.Wait(ctx); return err }
+	w.sendTo(p.Ref("n1"), entity.Merge{"v": 2})
+	w.exec.RunFor(time.Millisecond)
+	ref, err := w.sys.Lookup("/user/pods/twins/n1")
+	w.must(err)
+	ref.Stop()
+	w.exec.RunFor(time.Millisecond)
+	require.Equal(t, 1, p.Tables(), "its commit is under way, so it keeps its place")
+	w.must(p.Replace("n1", func() {
+		require.Zero(t, p.Tables())
+		require.Zero(t, p.Late())
+	}))
+	store.Pause = nil
+	release.Complete(nil)
+	w.exec.RunFor(time.Second)
+}
+
+// TestNobodyFillsNoRoster: what comes to names that have no entity, and entities
+// that come and go, are not listed for ever.
+func TestNobodyFillsNoRoster(t *testing.T) {
+	w, p := twins(t, 1, persisttest.NewMemory(), pod.Config{IdleAfter: -1, MaxActive: -1})
+	defer w.close()
+	w.merge(p, "here", entity.Merge{"v": 1})
+	count := func() {
+		r, err := p.Query(bg, pod.Query{Filter: compiled(t, "state.v == 1"), Count: true})
+		w.must(err)
+		require.Equal(t, 1, r.Count)
+	}
+	count()
+	count()
+	require.Equal(t, 1, p.Tables())
+	most := 0
+	for i := range 2000 {
+		name := fmt.Sprint("nobody", i)
+		if i%2 == 0 {
+			w.sendTo(p.Ref(name), entity.Remove{Pointer: "/v"})
+		} else {
+			w.sendTo(p.Ref(name), entity.Merge{"v": 1})
+			w.sendTo(p.Ref(name), unconditional())
+		}
+		w.exec.Run()
+		most = max(most, p.Late())
+	}
+	require.Less(t, most, 300)
+	require.Positive(t, most)
+	count()
+	require.Equal(t, 1, p.Tables(), "there are tables again")
 }
 
 // compareTables asks a query that tables can answer, and counts by hand.

@@ -142,12 +142,12 @@ func (t *slots) ensure(name string, spawn func(succeeds bool) (*slot, error)) (*
 		return s, nil
 	}
 	before := sh.m[name]
+	if before != nil && before.wasThere() {
+		t.departed() // or a roster would list it, and the new one as a latecomer
+	}
 	s, err := spawn(before != nil)
 	if err != nil {
 		return nil, err
-	}
-	if before != nil && before.wasThere() {
-		t.departed()
 	}
 	sh.m[name] = s
 	return s, nil
@@ -202,7 +202,7 @@ func (p *Pod) spawn(name string, spec *entity.Spec, succeeds bool) (*slot, error
 	s.succeeds.Store(succeeds)
 	s.stay.Store(p.pinned.has(name))
 	s.Used()
-	p.slots.roster.Load().came(s) // before it can have a view
+	p.slots.came(s) // before it can have a view
 	ref, created, err := p.manager.EnsureChild(name, func() actor.Props {
 		return actor.Props{
 			New:     s.begins,
