@@ -192,7 +192,7 @@ func TestQueryIsBounded(t *testing.T) {
 	w, p := twins(t, 1, persisttest.NewMemory(), pod.Config{})
 	defer w.close()
 	for i := range 600 {
-		w.sendTo(p.Ref(fmt.Sprint("n", i)), entity.Merge{"v": i, "s": strings.Repeat("x", 1000)})
+		w.sendTo(p.Ref(fmt.Sprint("n", i)), entity.Merge{"v": i, "s": strings.Repeat("x", 100)})
 	}
 	w.exec.RunFor(time.Second)
 	ctx, cancel := context.WithCancel(context.Background())
