@@ -82,7 +82,8 @@ type Config struct {
 	// Drain bounds the end of Run: requests and entities that are not finished
 	// by then are given up. 0 means DefaultDrain.
 	Drain time.Duration
-	// Version stands in the OpenAPI document.
+	// Version stands in the OpenAPI document and the health report. Empty means that
+	// of the program.
 	Version string
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,7 @@ func (s *Server) start(ctx context.Context) error {
 	}
 	s.api = httpapi.New(s.pods, httpapi.Config{
 		Logger: s.cfg.Logger, Hosts: s.cfg.hosts(), AnyHost: s.cfg.Insecure || tokens != nil, Tokens: tokens, Ready: s.ready,
-		Version: s.cfg.Version, Store: s.where.kind,
+		Version: cmp.Or(s.cfg.Version, version()), Store: s.where.kind,
 	})
 	return nil
 }
