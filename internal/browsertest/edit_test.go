@@ -52,7 +52,7 @@ func TestADocumentIsEdited(t *testing.T) {
 	assert.Contains(t, run[string](b, `document.querySelector(%s).value`, editText), "12345678901234567890.125", "numbers keep their text")
 	b.fits(t, "the editor")
 	b.write(editText, `{"hall": `)
-	b.click(save)
+	b.until(`document.querySelector(%s).disabled`, save)
 	b.until(`document.querySelector("state-editor [data-field=error]")?.innerText.trim() != ""`)
 	b.write(editText, `{"hall":"south","celsius":22,"big":12345678901234567890.125}`)
 	b.click(save)
@@ -120,7 +120,7 @@ func TestAConflictIsShownAndSettled(t *testing.T) {
 			becomes(b, []string{"/note"}, `[...document.querySelectorAll("state-conflict tr[data-both=true]")].map(r => r.dataset.pointer)`)
 			b.fits(t, "a conflict")
 			c.settle(b)
-			b.until(`!document.querySelector("state-conflict")?.checkVisibility()`)
+			b.until(`!document.querySelector("state-conflict, state-editor")`)
 			b.wait(func() (bool, string) {
 				now := state(t, press)
 				return sameJSON(c.want, now), "the state is " + now + " and not " + c.want

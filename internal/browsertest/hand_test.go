@@ -72,11 +72,24 @@ func (b *tab) text(text string) {
 	b.do(called(input.InsertText, input.InsertTextParams{Text: text}))
 }
 
-// press presses keys one after the other.
+// press presses keys one after the other, each as a keyboard does: what a key
+// writes belongs to its going down, and is not written if the page prevents that.
 func (b *tab) press(keys ...string) {
 	b.t.Helper()
 	for _, key := range keys {
-		b.do(chromedp.KeyEvent(key))
+		for _, r := range key {
+			k := kb.Keys[r]
+			down := input.DispatchKeyEventParams{
+				Type: kb.KeyDown, Key: k.Key, Code: k.Code, WindowsVirtualKeyCode: k.Windows,
+				Text: k.Text, UnmodifiedText: k.Unmodified,
+			}
+			if k.Shift {
+				down.Modifiers = int64(chromedp.ModifierShift)
+			}
+			up := down
+			up.Type, up.Text, up.UnmodifiedText = kb.KeyUp, "", ""
+			b.do(called(input.DispatchKeyEvent, down), called(input.DispatchKeyEvent, up))
+		}
 	}
 }
 

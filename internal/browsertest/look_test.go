@@ -55,8 +55,9 @@ const unreadable = `(() => {
 
 // nameless is a script that finds what can be operated and has no name for those
 // who do not see it.
+// What is hidden from them is operated in another way.
 const nameless = `[...document.querySelectorAll("a[href], button, input, select, textarea, [role=button], [role=tab], [role=link], [tabindex='0']")]
-	.filter(e => e.checkVisibility() && e.type != "hidden")
+	.filter(e => e.checkVisibility() && e.type != "hidden" && !e.closest("[aria-hidden=true]"))
 	.filter(e => !(e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.title || e.textContent.trim() && !/^(SELECT|TEXTAREA)$/.test(e.tagName) || e.labels?.length))
 	.map(e => e.cloneNode().outerHTML.slice(0, 160))`
 

@@ -61,7 +61,7 @@ func TestManyEntitiesStayUsable(t *testing.T) {
 	}
 	becomes(b, "2000", `document.querySelector("change-feed").dataset.seen`)
 	assert.Less(t, run[int](b, nodes), most)
-	assert.LessOrEqual(t, run[int](b, `document.querySelectorAll("change-feed li").length`), 100)
+	assert.LessOrEqual(t, run[int](b, `document.querySelectorAll("change-feed li").length`), 200)
 	b.until(`document.querySelector("entity-table tr[data-name=" + CSS.escape(%s) + "]").dataset.revision == "3"`, name(many))
 	b.write(filterField, `state.n == 7`)
 	becomes(b, []string{name(7)}, rows)

@@ -11,6 +11,7 @@ import (
 )
 
 const (
+	options     = `entity-messages details summary`
 	messages    = `entity-messages select[name=message]`
 	sendIt      = `entity-messages button[data-action=send]`
 	replyText   = `entity-messages [data-field=reply]`
@@ -52,6 +53,7 @@ func TestAMessageIsSentByItsForm(t *testing.T) {
 	// Another kind of number, with a message id: again it has its effect once.
 	b.choose(messages, "measured")
 	b.write(`message-form [name="/celsius"]`, "23.75")
+	b.click(options)
 	b.write(`entity-messages input[name=id]`, "once-4711")
 	b.click(sendIt)
 	b.until(`document.querySelectorAll("entity-messages [data-field=sent] li[data-message=measured]").length == 1`)
@@ -97,6 +99,7 @@ func TestAMessageNeedNotBeWaitedFor(t *testing.T) {
 	b := explore(t, s, entityView("rooms", room, "messages"))
 	b.choose(messages, "enter")
 	b.write(`message-form [name="/people"]`, "2")
+	b.click(options)
 	b.click(`entity-messages input[name=async]`)
 	b.click(sendIt)
 	twin, err := client.Get[map[string]any](t.Context(), s.api().Entity("rooms", room))
@@ -116,11 +119,12 @@ func TestAMessageCanBeSentAsJSON(t *testing.T) {
 	b := explore(t, s, entityView("rooms", room, "messages"))
 	b.allow(422, "/messages/enter")
 	b.choose(messages, "enter")
+	b.click(options)
 	b.click(`entity-messages input[name=raw]`)
-	b.write(`entity-messages textarea[name=body]`, `{"people":"many"}`)
+	b.write(`entity-messages textarea[name=body]`, `{}`)
 	b.click(sendIt)
 	b.until(`document.querySelector(%s)?.dataset.code == "schema_violation"`, problemNote)
-	assert.Contains(t, b.shown(problemNote), "/people")
+	assert.Contains(t, b.shown(problemNote), "people")
 	b.write(`entity-messages textarea[name=body]`, `{"people":5}`)
 	b.click(sendIt)
 	b.until(`document.querySelector(%s)?.dataset.status == "200"`, replyText)

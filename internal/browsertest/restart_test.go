@@ -71,7 +71,7 @@ func TestAKilledServerComesBackAndNoChangeIsMissed(t *testing.T) {
 			for i := range 5 {
 				c, err := client.New(url, client.Config{})
 				require.NoError(t, err)
-				_, err = c.Entity("rooms", room).Send(t.Context(), "enter", map[string]int{"people": 1})
+				_, err = client.Ask[int](t.Context(), c.Entity("rooms", room), "enter", map[string]int{"people": 1})
 				require.NoError(t, err, i)
 				c.Close()
 			}

@@ -107,6 +107,11 @@ func TestPagesShowEverythingOnce(t *testing.T) {
 	const next, previous = `button[data-action=next]`, `button[data-action=previous]`
 	becomes(b, want[:50], rows)
 	becomes(b, "120", `document.querySelector("entity-table [data-field=count]")?.dataset.count`)
+	// A change on another page is counted, and moves nothing here.
+	_, err = c.Entity("docs", want[110]).Merge(t.Context(), map[string]int{"other": 1})
+	require.NoError(t, err)
+	becomes(b, "1", `document.querySelector("entity-table [data-field=elsewhere]").dataset.count`)
+	becomes(b, want[:50], rows)
 	b.click(next)
 	becomes(b, want[50:100], rows)
 	b.click(next)

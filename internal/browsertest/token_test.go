@@ -49,7 +49,7 @@ func TestThePageAsksForAToken(t *testing.T) {
 	b.allow(403, "/state")
 	b.edit(`{"hall":"west"}`)
 	b.click(save)
-	b.until(`document.querySelector("state-editor problem-note, entity-view problem-note")?.dataset.code == "read_only_token"`)
+	b.until(`[...document.querySelectorAll("entity-view problem-note")].some(n => n.dataset.code == "read_only_token" && n.checkVisibility())`)
 	b.click(`state-editor button[data-action=cancel]`)
 
 	// It is kept in this window only, and over a reload.

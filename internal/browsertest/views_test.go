@@ -51,10 +51,11 @@ func TestEveryViewIsCleanAndFits(t *testing.T) {
 	}
 }
 
-// settled waits until nothing of the page moves or fades any more.
+// settled waits until nothing of the page moves or fades any more, but for what
+// does so all the time.
 func (b *tab) settled() {
 	b.t.Helper()
-	b.until(`document.getAnimations().every(a => a.playState == "finished" || a.playState == "idle") && document.fonts.status == "loaded"`)
+	b.until(`document.getAnimations().every(a => a.playState == "finished" || a.playState == "idle" || a.effect.getTiming().iterations == Infinity) && document.fonts.status == "loaded"`)
 }
 
 func TestThePageIsAtTwoAddresses(t *testing.T) {
