@@ -229,7 +229,11 @@ func TestQueryLooksAtItsContextByWork(t *testing.T) {
 	for _, idle := range []time.Duration{-1, time.Minute} {
 		w, p := twins(t, 1, persisttest.NewMemory(), pod.Config{IdleAfter: idle})
 		for i := range 60 {
-			w.merge(p, fmt.Sprint("n", i), entity.Merge{"s": strings.Repeat("a", 1000), "p": "(?:a?){100}b"})
+			state := entity.Merge{}
+			if i < 20 {
+				state = entity.Merge{"s": strings.Repeat("a", 1000), "p": "(?:a?){100}b"}
+			}
+			w.merge(p, fmt.Sprint("n", i), state)
 		}
 		w.exec.RunFor(time.Hour)
 		for range 2 { // what a query needs to be answered from memory, and from a table
