@@ -78,7 +78,7 @@ class NumberChart extends HTMLElement {
       svg("circle", { r: 5 }),
     );
     this.drawing.replaceChildren(
-      ...ticks(...ys, 4).map((v) =>
+      ...ticks(...ys, 5).map((v) =>
         svg(
           "g",
           { class: "tick" },

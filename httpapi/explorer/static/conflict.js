@@ -3,6 +3,7 @@
 
 import { h } from "./dom.js";
 import { brief, count, kindOf } from "./format.js";
+import { equal } from "./json.js";
 import { merged, places } from "./merge.js";
 
 const most = 200; // places that are shown
@@ -70,7 +71,7 @@ class StateConflict extends HTMLElement {
       const value = place[name],
         text = h("span", { class: "value kind-" + kindOf(value) }, value === undefined ? "not there" : brief(value));
       if (name === "base" || !place.both)
-        return h("td", { "data-side": name, class: name !== "base" && value !== place.base ? "kept" : "" }, text);
+        return h("td", { "data-side": name, class: name !== "base" && !equal(value, place.base) ? "kept" : "" }, text);
       const box = h("input", { type: "radio", name: "side" + place.pointer, value: name, change: () => this.choose(place, name) });
       return h("td", { "data-side": name }, h("label", {}, box, " ", text));
     };

@@ -20,7 +20,7 @@ class DeadLetters extends HTMLElement {
     this.number = h("span", { "data-field": "count", class: "muted" });
     this.pause = h("button", { "data-action": "pause", "aria-pressed": "false", click: () => this.stopOrGo() });
     this.body = h("tbody", { keydown: (e) => moveFocus(e, this.body) });
-    this.empty = h("p", { class: "empty" }, "Every message has reached somebody since the server's start.");
+    this.empty = h("p", { class: "empty", hidden: true }, "Every message has reached somebody since the server's start.");
     this.append(
       h("div", { class: "head" }, h("h1", {}, "Dead letters"), this.number, h("div", { class: "actions" }, this.pause)),
       this.note,

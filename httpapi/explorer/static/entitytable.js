@@ -2,6 +2,7 @@
 // columns that are wanted, and marked as they change.
 
 import "./changefeed.js";
+import "./entitycount.js";
 import "./filterfield.js";
 import { sizeOf } from "./pager.js";
 import { get, path } from "./api.js";
@@ -16,6 +17,8 @@ import { formatRoute, go, refine } from "./route.js";
 import { quarantinedRow, Row } from "./rows.js";
 import { Stream } from "./stream.js";
 
+const patience = "60s"; // an order may take a while to find
+
 class EntityTable extends HTMLElement {
   rows = new Map(); // by name
   pending = new Map(); // what the stream has told of them since the last frame
@@ -26,6 +29,7 @@ class EntityTable extends HTMLElement {
     this.body = h("tbody", { keydown: (e) => moveFocus(e, this.body) });
     this.heading = h("h1");
     this.about = h("span", { class: "about" });
+    this.number = document.createElement("entity-count");
     this.note = problemNote();
     this.filter = document.createElement("filter-field");
     this.filter.addEventListener("apply", (e) => this.filtered(e.detail));
@@ -34,13 +38,14 @@ class EntityTable extends HTMLElement {
     this.pager.addEventListener("turn", (e) => this.turn(e.detail));
     this.pager.addEventListener("reload", () => this.load());
     const button = (action, text, sign, click) => h("button", { "data-action": action, click }, icon(icons[sign]), text);
-    this.empty = h("p", { class: "empty", hidden: true });
+    this.empty = h("p", { class: "empty" }, "Loading…");
     this.append(
       h(
         "div",
         { class: "head" },
         h("nav", { class: "crumbs", "aria-label": "Where this is" }, h("a", { href: formatRoute({ view: "pods" }) }, "Pods"), this.heading),
         this.about,
+        this.number,
         h(
           "div",
           { class: "actions" },
@@ -133,7 +138,7 @@ class EntityTable extends HTMLElement {
       },
     ));
     stream.start();
-    this.anyway = setTimeout(() => this.dataset.state === "loading" && this.load(), 2500); // the stream may have to wait
+    this.anyway = setTimeout(() => this.loading || this.load(), 2500); // the stream may have to wait
   }
 
   async load() {
@@ -150,13 +155,14 @@ class EntityTable extends HTMLElement {
           filter,
           sort: this.params.sort,
           limit: this.size(),
+          timeout: patience,
           cursor: this.params.cursor,
           select: ["name", "life", "revision", ...columns].filter((c, i, all) => all.indexOf(c) === i).join(","),
         },
         { signal },
       );
       this.fill(page, columns);
-      this.countAll(filter, signal);
+      this.number.show(this.pod, filter, signal);
       this.note.show();
       this.loaded = true;
       this.dataset.state = "ready";
@@ -171,7 +177,9 @@ class EntityTable extends HTMLElement {
     if (err.code === "bad_query" && this.params.cursor) return this.turn({ cursor: "", page: "" }); // of another query, or another server
     if (this.filter.value && (err.code === "bad_filter" || err.code === "too_costly")) return this.filter.fails(err);
     this.note.show(err);
-    if (!this.loaded) this.dataset.state = "failed";
+    if (this.loaded) return;
+    this.dataset.state = "failed";
+    this.empty.hidden = true;
   }
 
   async describe(signal) {
@@ -226,23 +234,8 @@ class EntityTable extends HTMLElement {
     return cells.length > 0 && cells.every((c) => c.classList.contains("number"));
   }
 
-  // countAll counts what there is. It goes through all of it, so that the page does
-  // not wait, and the same is not counted for each page.
-  async countAll(filter, signal) {
-    if (this.counted?.filter === filter && Date.now() < this.counted.until) return;
-    const begun = Date.now();
-    try {
-      const { count } = await get(path`v1/pods/${this.pod}/entities`, { filter, count: true, limit: 1, select: "name" }, { signal });
-      this.counted = { filter, count, until: Date.now() + 10 * (Date.now() - begun) };
-      this.more();
-    } catch {
-      // The page is there, and says more than a number.
-    }
-  }
-
   more() {
-    const n = this.counted?.filter === this.applied ? this.counted?.count : undefined;
-    this.pager.show(this.params, this.cursor, n, this.applied !== "");
+    this.pager.show(this.params, this.cursor);
     this.empty.hidden = this.body.children.length > 0;
     setText(
       this.empty,

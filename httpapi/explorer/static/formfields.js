@@ -9,6 +9,7 @@ import { pointer } from "./paths.js";
 import { resolve, typesOf } from "./schema.js";
 
 const deepest = 6; // levels, since schemas may refer to themselves
+let made = 0; // fields, for their ids
 
 // field makes the field of a schema. at is its JSON pointer; required says that
 // the value must be there.
@@ -29,27 +30,16 @@ export function field(root, schema, { at = "", label = "", required = true, leve
 }
 
 // labelled puts a label above a control and a place for its fault below.
-function labelled(f, control, read, more) {
+function labelled(f, control, read) {
   const fault = h("span", { class: "error", role: "status", hidden: true });
+  control.id = "field-" + ++made;
+  const title = h("label", { class: "title", for: control.id, dir: "auto" }, f.label || "Value");
+  const optional = f.required ? null : h("span", { class: "muted" }, "optional");
   const none =
     f.nullable &&
     h("label", { class: "null" }, (f.none = h("input", { type: "checkbox", change: () => (control.disabled = f.none.checked) })), " null");
-  const title = h(
-    "label",
-    { class: "title" },
-    h("span", { dir: "auto" }, f.label || "Value"),
-    f.required ? null : h("span", { class: "muted" }, " optional"),
-    control,
-  );
-  const element = h(
-    "div",
-    { class: "form-field" },
-    title,
-    none,
-    f.schema.description ? h("span", { class: "muted about" }, f.schema.description) : null,
-    more,
-    fault,
-  );
+  const about = f.schema.description ? h("span", { class: "muted about" }, f.schema.description) : null;
+  const element = h("div", { class: "form-field" }, h("div", { class: "form-head" }, title, optional, none), control, about, fault);
   return {
     element,
     focus: () => control.focus(),
@@ -168,13 +158,13 @@ function object(f) {
     focus: () => (fields.values().next().value ?? members)?.focus(),
     read() {
       if (optional && !there.checked) return f.required ? null : undefined;
-      const made = Object.create(null);
+      const object = Object.create(null);
       for (const [name, x] of fields) {
         const value = x.read();
-        if (value !== undefined) made[name] = value;
+        if (value !== undefined) object[name] = value;
       }
-      members?.into(made);
-      return made;
+      members?.into(object);
+      return object;
     },
   };
 }

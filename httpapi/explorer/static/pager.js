@@ -1,4 +1,4 @@
-// <table-pager> leads through the pages of a table, and says how much there is.
+// <table-pager> leads through the pages of a table.
 
 import { h, icon, icons, setAttributes, setText } from "./dom.js";
 import { count } from "./format.js";
@@ -35,11 +35,9 @@ class TablePager extends HTMLElement {
       icon(icons.right),
     );
     this.where = h("span", { "data-field": "page" });
-    this.number = h("span", { "data-field": "count", class: "muted" });
     this.other = h("span", { "data-field": "elsewhere", hidden: true });
     this.classList.add("pager");
     this.append(
-      this.number,
       this.other,
       h(
         "button",
@@ -55,18 +53,13 @@ class TablePager extends HTMLElement {
     );
   }
 
-  // show shows the place that is shown, the cursor of the next page if there is
-  // one, and how many entities there are or, if some are looked for, match.
-  show(params, cursor, n, matching) {
+  // show shows the place that is shown. cursor is that of the next page, if there
+  // is one.
+  show(params, cursor) {
     this.page = Number(params.page) || 1;
     this.cursor = cursor;
     this.trail[this.page] = params.cursor ?? "";
     this.limit.value = sizeOf(params.limit);
-    setText(
-      this.number,
-      n === undefined ? "" : `${count(n)} ${matching ? (n === 1 ? "matches" : "match") : n === 1 ? "entity" : "entities"}`,
-    );
-    setAttributes(this.number, { "data-count": n ?? null });
     setText(this.where, "page " + count(this.page));
     this.previous.disabled = this.page === 1;
     this.next.disabled = !cursor;

@@ -162,7 +162,11 @@ class PodList extends HTMLElement {
   async counts1(row) {
     const begun = performance.now(),
       changes = row.pod.figures.changes;
-    const page = await get(path`v1/pods/${row.name}/entities`, { count: true, limit: 1, select: "name" }, { signal: this.life.signal });
+    const page = await get(
+      path`v1/pods/${row.name}/entities`,
+      { count: true, limit: 1, select: "name", timeout: "60s" },
+      { signal: this.life.signal },
+    );
     row.counted(page.count, changes, share * (performance.now() - begun));
   }
 }

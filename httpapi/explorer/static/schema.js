@@ -48,16 +48,12 @@ export function schemaOf(value) {
 }
 
 // partly is a schema of which every member may be left out, or be null to be
-// removed: that of a merge patch.
-export function partly(root, schema) {
+// removed: that of a merge patch, which goes into objects in the same way.
+export function partly(root, schema, level = 0) {
   const { value, types } = typesOf(root, schema);
-  if (!types.includes("object") || !isObject(value.properties)) return { ...value, type: types.length ? [...types, "null"] : undefined };
-  const properties = Object.fromEntries(Object.entries(value.properties).map(([k, v]) => [k, partlyInside(root, v)]));
-  return { ...value, properties, required: [], type: "object", minProperties: undefined };
-}
-
-function partlyInside(root, schema) {
-  const { value, types } = typesOf(root, schema);
-  if (types.includes("object") && isObject(value.properties)) return {}; // as JSON
+  if (types.includes("object") && isObject(value.properties) && level < 5) {
+    const properties = Object.entries(value.properties).map(([name, inner]) => [name, partly(root, inner, level + 1)]);
+    return { ...value, type: "object", properties: Object.fromEntries(properties), required: [], minProperties: undefined };
+  }
   return { ...value, type: types.length ? [...types, "null"] : undefined };
 }
