@@ -84,7 +84,7 @@ func (c *exportCommand) export(ctx context.Context, w io.Writer) (done exported,
 	}
 	defer bar.End()
 	out := bufio.NewWriterSize(w, 64<<10)
-	format := ndjsonExport{out}
+	format := exportFormats(out)[c.Format]
 	err = c.stream(ctx, func(ctx context.Context, s *Session) error {
 		lines := patient(ctx, s, func(ctx context.Context) iter.Seq2[client.Line, error] { return s.Export(ctx, "", c.Pods...) })
 		for l, err := range lines {

@@ -69,7 +69,7 @@ func (c *importCommand) Run(ctx context.Context) error {
 	return c.stream(ctx, func(ctx context.Context, s *Session) error {
 		i := &importing{command: c, out: c.list(formJSONL), bar: NewBar(os.Stderr, "bytes"), size: size}
 		i.bar.Show(0, size)
-		err := i.run(ctx, s, ndjsonImport{}, in)
+		err := i.run(ctx, s, importFormats()[c.Format], in)
 		i.bar.End()
 		if err != nil {
 			_ = i.out.flush() // what failed before stands

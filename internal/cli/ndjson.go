@@ -12,32 +12,8 @@ import (
 	"github.com/twinsrv/twinsrv/client"
 )
 
-// exportFormat writes an export in some form.
-type exportFormat interface {
-	// line writes a pod or an entity.
-	line(l client.Line) error
-	// end says that it is whole.
-	end(entities int) error
-}
-
-// importFormat reads what is to be imported from some form.
-type importFormat interface {
-	// records goes through what a file has. What cannot be understood is a record
-	// with a fault, and stops no other; an error is the last that comes.
-	records(in io.Reader) iter.Seq2[record, error]
-}
-
-// record is a pod or an entity of a file.
-type record struct {
-	number int // of its line, from 1
-	line   client.Line
-	fault  error // in place of the line
-}
-
 // ndjsonExport writes a line of JSON for each.
 type ndjsonExport struct{ out io.Writer }
-
-var _ exportFormat = ndjsonExport{}
 
 func (f ndjsonExport) line(l client.Line) error { return f.write(l) }
 
@@ -58,8 +34,6 @@ func (f ndjsonExport) write(v any) error {
 
 // ndjsonImport reads lines of JSON as an export has them.
 type ndjsonImport struct{}
-
-var _ importFormat = ndjsonImport{}
 
 // maxLine is the longest line that is taken; servers take less.
 const maxLine = 64 << 20

@@ -29,11 +29,20 @@ func pty(t *testing.T, columns uint16) (hand, tty *os.File) {
 		t.Skipf("needs a pseudo-terminal: %v", err)
 	}
 	t.Cleanup(func() { _ = hand.Close() })
-	fd := int(hand.Fd())
-	require.NoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	raw, err := hand.SyscallConn() // and not Fd, behind which no Close would end a Read
 	require.NoError(t, err)
-	require.NoError(t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: columns}))
+	var n int
+	var failed error
+	require.NoError(t, raw.Control(func(fd uintptr) {
+		failed = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0)
+		if failed == nil {
+			n, failed = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
+		}
+		if failed == nil {
+			failed = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: columns})
+		}
+	}))
+	require.NoError(t, failed)
 	tty, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|syscall.O_NOCTTY, 0)
 	require.NoError(t, err)
 	return hand, tty
@@ -73,6 +82,7 @@ func shown(t *testing.T, cmd *exec.Cmd, hand, tty *os.File) *terminal {
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
+		_ = hand.Close() // others may have the other side open still
 		<-r.ended
 	})
 	return r
