@@ -5,6 +5,7 @@
 import { get } from "./api.js";
 import { h, setAttributes, setText } from "./dom.js";
 import { count } from "./format.js";
+import { poll } from "./poll.js";
 import { isAbort, problemNote } from "./problem.js";
 import { treeKeys } from "./tree.js";
 
@@ -42,17 +43,16 @@ class ActorTree extends HTMLElement {
     this.root = new Branch({ path: "/", mailbox: 0, children: 1, restarts: 0, failures: 0 }, this.life.signal);
     this.root.element.tabIndex = 0;
     this.tree.append(this.root.element);
-    this.poll();
+    poll(period, this.life.signal, () => this.look());
   }
 
   disconnectedCallback() {
     this.life.abort();
-    clearTimeout(this.timer);
   }
 
   show() {}
 
-  async poll() {
+  async look() {
     try {
       this.root.opened ??= true;
       await this.root.look();
@@ -62,7 +62,6 @@ class ActorTree extends HTMLElement {
       if (isAbort(err)) return;
       if (err.code !== "unreachable") this.note.show(err);
     }
-    if (!this.life.signal.aborted) this.timer = setTimeout(() => this.poll(), document.hidden ? 5 * period : period);
   }
 }
 

@@ -4,7 +4,8 @@
 import { get, path } from "./api.js";
 import { h, setAttributes, setText } from "./dom.js";
 import { count, rate } from "./format.js";
-import { moveFocus } from "./keys.js";
+import { enterable, moveFocus } from "./keys.js";
+import { poll } from "./poll.js";
 import { isAbort, problemNote } from "./problem.js";
 import { formatRoute, here, refine } from "./route.js";
 import { Sparkline } from "./sparkline.js";
@@ -76,12 +77,11 @@ class PodList extends HTMLElement {
         this.empty,
       ),
     );
-    this.poll();
+    poll(period, this.life.signal, () => this.look());
   }
 
   disconnectedCallback() {
     this.life.abort();
-    clearTimeout(this.timer);
   }
 
   show(route) {
@@ -97,19 +97,18 @@ class PodList extends HTMLElement {
     this.draw();
   }
 
-  async poll() {
+  async look() {
     const begun = performance.now();
     try {
       this.take(await this.pods(), begun);
       this.note.show();
       this.dataset.state = "ready";
-      await this.counts();
+      this.counts();
     } catch (err) {
       if (isAbort(err)) return;
       if (err.code !== "unreachable") this.note.show(err); // which the status bar says
       if (this.dataset.state !== "ready") this.dataset.state = "failed";
     }
-    if (!this.life.signal.aborted) this.timer = setTimeout(() => this.poll(), period);
   }
 
   async pods() {
@@ -147,10 +146,11 @@ class PodList extends HTMLElement {
     this.tiles["total-rate"].set(all.some((r) => r.rate !== undefined) ? rate(sum((r) => r.rate)) : "–");
     this.tiles.letters.set(count(sum((r) => r.pod.figures.deadLetters)));
     this.empty.hidden = all.length > 0;
+    enterable(this.body);
   }
 
-  // counts counts the entities of pods in which something has changed. That goes
-  // through all of a pod, so it is given a part of the time only.
+  // counts counts the entities of pods in which something has changed, two pods at
+  // a time. It goes through all of a pod, so it is given a part of the time only.
   async counts() {
     const stale = [...this.rows.values()].filter((row) => row.stale() && !row.element.hidden);
     const some = async () => {
@@ -162,12 +162,17 @@ class PodList extends HTMLElement {
   async counts1(row) {
     const begun = performance.now(),
       changes = row.pod.figures.changes;
-    const page = await get(
-      path`v1/pods/${row.name}/entities`,
-      { count: true, limit: 1, select: "name", timeout: "60s" },
-      { signal: this.life.signal },
-    );
-    row.counted(page.count, changes, share * (performance.now() - begun));
+    row.until = Infinity;
+    try {
+      const page = await get(
+        path`v1/pods/${row.name}/entities`,
+        { count: true, limit: 1, select: "name", timeout: "60s" },
+        { signal: this.life.signal },
+      );
+      row.counted(page.count, changes, share * (performance.now() - begun));
+    } catch {
+      row.until = performance.now() + 5 * period; // what is wrong, the list says as well
+    }
   }
 }
 
