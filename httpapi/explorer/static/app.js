@@ -36,7 +36,7 @@ class TwinExplorer extends HTMLElement {
         title: "Forget the token",
         "aria-label": "Forget the token",
         hidden: true,
-        click: () => token.give(""),
+        click: () => forget(),
       },
       icon(icons.key),
     );
@@ -129,6 +129,12 @@ class TwinExplorer extends HTMLElement {
     const text = { system: "Colours as in the system", light: "Light colours", dark: "Dark colours" }[now];
     setAttributes(this.theme, { title: text, "aria-label": text + "; switch" });
   }
+}
+
+// forget ends all that was begun with the token, and begins anew without it.
+function forget() {
+  token.give("");
+  location.reload();
 }
 
 function titleOf(route) {

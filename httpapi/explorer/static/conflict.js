@@ -8,6 +8,8 @@ import { merged, places } from "./merge.js";
 
 const most = 200; // places that are shown
 
+// StateConflict tells of the decision by an event: "decide" with the state that is
+// to be saved, "theirs" if theirs stands, or "back" if the user edits on.
 class StateConflict extends HTMLElement {
   // show compares a state with what others and the user made of it.
   show(base, theirs, yours) {
@@ -56,7 +58,7 @@ class StateConflict extends HTMLElement {
           "div",
           { class: "actions" },
           action("back", "", "Edit on", () => this.dispatchEvent(new Event("back"))),
-          action("take-theirs", "", "Take theirs", () => this.decide(undefined)),
+          action("take-theirs", "", "Take theirs", () => this.dispatchEvent(new Event("theirs"))),
           action("overwrite", "danger", "Overwrite with yours", () => this.decide(yours)),
           this.merge,
         ),

@@ -4,7 +4,7 @@
 
 import { h, icon, icons } from "./dom.js";
 import { BadField, hint, readNumber, readText, sample, start } from "./formvalue.js";
-import { isObject, parse, stringify } from "./json.js";
+import { isObject, parse, parseTyped, stringify } from "./json.js";
 import { pointer } from "./paths.js";
 import { resolve, typesOf } from "./schema.js";
 
@@ -107,7 +107,7 @@ function json(f) {
       if (f.required) throw new BadField('JSON is needed, such as {} or "text"');
       return undefined;
     }
-    return parse(control.value);
+    return parseTyped(control.value);
   });
 }
 

@@ -3,7 +3,7 @@
 
 import { h } from "./dom.js";
 import { field } from "./formfields.js";
-import { parse, stringify } from "./json.js";
+import { parseTyped, stringify } from "./json.js";
 
 class MessageForm extends HTMLElement {
   // use makes the form for a schema; without one it is a text.
@@ -45,7 +45,7 @@ class MessageForm extends HTMLElement {
     this.fault.hidden = true;
     try {
       if (!this.asText) return stringify(this.field.read() ?? {});
-      parse(this.raw.value);
+      parseTyped(this.raw.value);
       return this.raw.value;
     } catch (err) {
       if (err.control) err.control.focus();

@@ -7,7 +7,7 @@ import { request } from "./api.js";
 import { diff } from "./diff.js";
 import { h, icon, icons, perFrame, setText } from "./dom.js";
 import { brief, count } from "./format.js";
-import { equal, isObject, parse, stringify } from "./json.js";
+import { equal, isObject, parseTyped, stringify } from "./json.js";
 import { problemNote } from "./problem.js";
 
 class StatePanel extends HTMLElement {
@@ -135,7 +135,7 @@ class StateEditor extends HTMLElement {
   // state is what the text says; undefined if that is no state.
   state() {
     try {
-      return parse(this.text.value);
+      return parseTyped(this.text.value);
     } catch {
       return undefined;
     }
@@ -144,7 +144,7 @@ class StateEditor extends HTMLElement {
   check() {
     let what = "";
     try {
-      if (!isObject(parse(this.text.value))) what = "a state is an object: { … }";
+      if (!isObject(parseTyped(this.text.value))) what = "a state is an object: { … }";
     } catch (err) {
       what = err.message;
     }
@@ -195,10 +195,10 @@ class StateEditor extends HTMLElement {
     view.addEventListener("decide", ({ detail }) => {
       view.remove();
       this.form.hidden = false;
-      if (detail === undefined) return this.done();
       this.text.value = stringify(detail, "  ");
       this.put(this.text.value, theirs.etag);
     });
+    view.addEventListener("theirs", () => this.done());
     view.addEventListener("back", () => {
       view.remove();
       this.form.hidden = false;
