@@ -39,7 +39,7 @@ func Main(definitions ...entity.Definition) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // so that a second signal does what signals do
 	err := run(ctx, os.Args, definitions)
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil && cli.ExitCode(err) != cli.ExitInterrupted {
 		err = cli.ErrInterrupted
 	}
 	stop()

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/twinsrv/twinsrv/client"
@@ -98,8 +99,13 @@ func codeOf(e *client.Error) int {
 		return ExitNotFound
 	case client.TypedState:
 		return ExitRejected
+	case client.Unauthorized, client.ReadOnlyToken, client.BadFilter:
+		return ExitUsage // also of a stream that has begun, which has no status any more
 	case "":
 		return ExitFailed // it is no twinsrv
+	}
+	if strings.HasPrefix(string(e.Code), "no_such_") {
+		return ExitNotFound
 	}
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 
@@ -108,10 +109,10 @@ func (s *Session) unanswered(ctx context.Context, err error) error {
 		f.code, f.text = ExitFailed, fmt.Sprintf("%s does not answer as a twinsrv server does; is the address right? %s", s.shown, Printable(err.Error()))
 	default:
 		var lost interface{ Timeout() bool } // what the network did
-		if !wrote && !errors.As(err, &lost) {
+		if !wrote && !errors.As(err, &lost) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return err
 		}
-		f.text = fmt.Sprintf("%s did not answer: %s", s.shown, Printable(rootCause(err).Error()))
+		f.text = fmt.Sprintf("%s did not answer, or not to the end: %s", s.shown, Printable(rootCause(err).Error()))
 	}
 	if wrote && f.code == ExitUnavailable {
 		f.code = ExitUnknown

@@ -105,7 +105,9 @@ const maxWaiting = 10_000
 type numbering struct{ sent, number int }
 
 func (i *importing) run(ctx context.Context, s *Session, format importFormat, in io.Reader) error {
-	lines := func(yield func(client.Line) bool) { i.send(format.records(&countingReader{in, i}), yield) }
+	records, enough := ahead(format.records(&countingReader{in, i}))
+	defer enough()
+	lines := func(yield func(client.Line) bool) { i.send(records, yield) }
 	begin := func(ctx context.Context) iter.Seq2[client.Imported, error] { return s.Import(ctx, lines) }
 	results := begin(ctx)
 	if i.command.File != "-" { // whoever writes to a pipe may take his time
@@ -113,6 +115,7 @@ func (i *importing) run(ctx context.Context, s *Session, format importFormat, in
 	}
 	for r, err := range results {
 		if err != nil {
+			enough() // the import ends when its lines do
 			return err
 		}
 		i.result(r)
@@ -121,6 +124,40 @@ func (i *importing) run(ctx context.Context, s *Session, format importFormat, in
 	defer i.mu.Unlock()
 	i.tellWaiting(math.MaxInt)
 	return errors.Join(i.reading, i.told)
+}
+
+// ahead goes through records that a goroutine reads, until enough is called: a
+// pipe to which nobody writes can be read for ever. The goroutine then ends with
+// its next record, or with the program.
+func ahead(records iter.Seq2[record, error]) (seq iter.Seq2[record, error], enough func()) {
+	type item struct {
+		r   record
+		err error
+	}
+	items, stop := make(chan item), make(chan struct{})
+	go func() {
+		defer close(items)
+		for r, err := range records {
+			select {
+			case items <- item{r, err}:
+			case <-stop:
+				return
+			}
+		}
+	}()
+	seq = func(yield func(record, error) bool) {
+		for {
+			select {
+			case i, more := <-items:
+				if !more || !yield(i.r, i.err) {
+					return
+				}
+			case <-stop:
+				return
+			}
+		}
+	}
+	return seq, sync.OnceFunc(func() { close(stop) })
 }
 
 // send hands on the lines of the file that can be understood.

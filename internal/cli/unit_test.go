@@ -269,8 +269,8 @@ func TestCodesOfErrors(t *testing.T) {
 	s := &Session{shown: "http://x"}
 	for code, list := range map[int][]*client.Error{
 		1: {{Status: 500, Code: client.Internal}, {Status: 500, Code: client.HandlerFailed}, {Status: 503, Code: client.Quarantined}, {Status: 501, Code: client.NoBackup}, {Status: 418}},
-		2: {{Status: 400, Code: client.BadFilter}, {Status: 401, Code: client.Unauthorized}, {Status: 403, Code: client.ReadOnlyToken}},
-		3: {{Status: 404, Code: client.NoSuchPod}, {Status: 404, Code: client.NotQuarantined}, {Status: 410, Code: client.RevisionDropped}},
+		2: {{Status: 400, Code: client.BadFilter}, {Status: 401, Code: client.Unauthorized}, {Status: 403, Code: client.ReadOnlyToken}, {Code: client.Unauthorized, Detail: "taken back"}},
+		3: {{Status: 404, Code: client.NoSuchPod}, {Status: 404, Code: client.NotQuarantined}, {Status: 410, Code: client.RevisionDropped}, {Code: client.NoSuchPod}},
 		4: {{Status: 409, Code: client.Conflict}, {Status: 409, Code: client.PodNotEmpty}, {Status: 412, Code: client.StaleRevision}, {Status: 412, Code: client.ConditionFailed}},
 		5: {{Status: 422, Code: client.Rejected}, {Status: 422, Code: client.SchemaViolation}, {Status: 405, Code: client.TypedState}, {Status: 413, Code: client.BodyTooLarge}},
 		6: {{Status: 429, Code: client.MailboxFull}, {Status: 503, Code: client.StoreUnavailable}, {Status: 504, Code: "timed_out"}},

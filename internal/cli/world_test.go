@@ -215,14 +215,20 @@ type running struct {
 // begin starts a command that goes on until it is ended.
 func (c *caller) begin(args ...string) *running {
 	c.t.Helper()
-	r := &running{t: c.t, cmd: c.command(args...), ended: make(chan struct{})}
+	return start(c.t, c.command(args...))
+}
+
+// start starts a command.
+func start(t *testing.T, cmd *exec.Cmd) *running {
+	t.Helper()
+	r := &running{t: t, cmd: cmd, ended: make(chan struct{})}
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
-	require.NoError(c.t, r.cmd.Start())
+	require.NoError(t, r.cmd.Start())
 	go func() {
 		defer close(r.ended)
 		r.err = r.cmd.Wait()
 	}()
-	c.t.Cleanup(func() {
+	t.Cleanup(func() {
 		_ = r.cmd.Process.Kill()
 		<-r.ended
 	})
