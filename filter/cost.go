@@ -37,6 +37,11 @@ func (s *Subject) spend(size int) bool {
 	return s.charge(size / bytesPerCost)
 }
 
+// compares adds the cost of comparing two values, as spend does.
+func (s *Subject) compares(v, w Value) bool {
+	return v.form != w.form || v.form != formString && v.form != formBytes || s.spend(min(len(v.text), len(w.text)))
+}
+
 // charge adds a cost, as spend does.
 func (s *Subject) charge(cost int) bool {
 	if s.spent += cost; s.spent > MaxCost {

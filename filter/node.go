@@ -49,7 +49,7 @@ func (n *equalNode) judge(s *Subject) verdict {
 	if n.deep != nil && v.form > formOther && w.form > formOther {
 		return n.deep.judge(s)
 	}
-	if v.form == formString && w.form == formString && !s.spend(min(len(v.text), len(w.text))) {
+	if !s.compares(v, w) {
 		return none
 	}
 	return verdictOf(equal(v, w) != n.negated)
@@ -74,6 +74,9 @@ func (n *orderNode) judge(s *Subject) verdict {
 	v, w := n.left.get(s), n.right.get(s)
 	if v.form == formFloat && w.form == formFloat { // the usual, without the detours
 		return n.floats(math.Float64frombits(v.bits), math.Float64frombits(w.bits))
+	}
+	if !s.compares(v, w) {
+		return none
 	}
 	return n.compare(v, w)
 }

@@ -58,10 +58,13 @@ func sifterOf(n node) sifter {
 			return notSifter{inner}
 		}
 	case *orderNode:
-		if n.left.at > 0 && n.right.path == nil && n.right.value.form == formFloat {
+		switch {
+		case n.left.at > 0 && n.right.at > 0: // the states say how long their texts are
+		case n.left.at > 0 && n.right.path == nil && n.right.value.form == formFloat:
 			return &limitSifter{n}
+		default:
+			return eachSifter{n}
 		}
-		return eachSifter{n}
 	case *textNode:
 		switch {
 		case n.arg.path != nil || n.test == contains:
