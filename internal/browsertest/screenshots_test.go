@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,37 +21,64 @@ var screenshots = flag.String("screenshots", "", "folder to draw the pictures of
 // scene is a view of which there is a picture.
 type scene struct {
 	name, fragment string
-	prepare        func(b *tab) // what is done before, if anything
+	prepare        func(b *tab, s *server) // what is done before, if anything
 }
+
+// pictured is the room that the pictures show.
+const pictured = "tower-2-24"
 
 func scenes() []scene {
 	return []scene{
-		{name: "pods", fragment: "#/pods"},
-		{name: "table", fragment: podView("rooms", "filter", `state.occupants > 0 && state.celsius > 21.0`, "sort", "-state.celsius")},
-		{name: "entity", fragment: entityView("rooms", pictured)},
-		{name: "history", fragment: entityView("rooms", pictured, "history"), prepare: func(b *tab) {
+		{name: "pods", fragment: "#/pods", prepare: func(b *tab, s *server) {
+			// Some are moving while the rates are measured.
+			for i := 0; run[int](b, `document.querySelectorAll("pod-list tr[data-pod=rooms] [data-rate]:not([data-rate='0'])").length`) == 0; i++ {
+				s.measured(fmt.Sprintf("tower-1-2%d", i%8), 20+float64(i%40)/10)
+			}
+		}},
+		{name: "table", fragment: podView("rooms", "filter", `state.celsius > 21.0 && !state.alarm`, "sort", "-state.celsius"), prepare: func(b *tab, s *server) {
+			b.until(rows + `.length > 0`)
+			for i, room := range []string{"tower-3-21", "tower-2-24", "tower-1-22", "tower-3-26", "tower-2-21"} {
+				s.measured(room, 22.5+float64(i)/10)
+			}
+			b.until(`+document.querySelector("change-feed").dataset.seen >= 5`)
+			b.click(`entity-table button[data-action=reload]`)
+			b.until(rows + `[0] == "tower-2-21"`)
+		}},
+		{name: "entity", fragment: entityView("buildings", "tower"), prepare: func(b *tab, s *server) {
+			for i, room := range []string{"tower-1-20", "tower-2-24", "tower-3-27", "tower-3-22"} {
+				seen := run[int](b, `+document.querySelector("entity-view").dataset.seen`)
+				s.measured(room, 22.5+float64(i)/2)
+				b.until(`+document.querySelector("entity-view").dataset.seen > %s`, seen)
+			}
+		}},
+		{name: "history", fragment: entityView("rooms", pictured, "history"), prepare: func(b *tab, _ *server) {
 			b.until(`document.querySelector("number-chart circle")`)
 		}},
-		{name: "message", fragment: entityView("rooms", pictured, "messages"), prepare: func(b *tab) {
+		{name: "message", fragment: entityView("rooms", pictured, "messages"), prepare: func(b *tab, _ *server) {
 			b.choose(messages, "enter")
 			b.write(`message-form [name="/people"]`, "2")
 			b.click(sendIt)
 			b.until(`document.querySelector(%s)?.dataset.status == "200"`, replyText)
 		}},
-		{name: "actors", fragment: "#/actors", prepare: func(b *tab) {
+		{name: "actors", fragment: "#/actors", prepare: func(b *tab, _ *server) {
 			for _, path := range []string{"/user", "/user/pods", "/user/pods/rooms"} {
 				row := fmt.Sprintf(`actor-tree [data-path=%q]`, path)
 				b.until(`document.querySelector(%s)`, row)
-				if run[*string](b, `document.querySelector(%s).getAttribute("aria-expanded")`, row) != nil && run[string](b, `document.querySelector(%s).getAttribute("aria-expanded")`, row) != "true" {
+				if run[bool](b, `document.querySelector(%s).getAttribute("aria-expanded") == "false"`, row) {
 					b.click(row + ` button[data-action=toggle]`)
 				}
 			}
+			b.until(`document.querySelector('actor-tree [data-path^="/user/pods/rooms/"]')`)
 		}},
 	}
 }
 
-// pictured is the room that the pictures show.
-const pictured = "tower-2-24"
+// measured tells a room its temperature.
+func (s *server) measured(room string, celsius float64) {
+	s.t.Helper()
+	_, err := s.ask(s.t.Context(), http.MethodPost, "/v1/pods/rooms/entities/"+room+"/messages/measured", fmt.Sprintf(`{"celsius":%g}`, celsius))
+	require.NoError(s.t, err)
+}
 
 // most is how large a file may be.
 const most = 300_000
@@ -74,19 +102,20 @@ func TestScreenshots(t *testing.T) {
 	}
 	for _, theme := range themes {
 		for _, w := range widths {
-			s := buildings(t)
 			for _, sc := range scenes() {
+				s := buildings(t)
 				b := blank(t, s)
 				b.prefer("prefers-color-scheme", theme)
 				b.do(
 					chromedp.EmulateViewport(w.width, w.height, chromedp.EmulateScale(2)),
 					called(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "UTC"}),
+					called(emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: "en-GB"}),
 				)
 				b.navigate(s.url + "/" + sc.fragment)
 				b.shows(sc.fragment)
 				b.connected()
 				if sc.prepare != nil {
-					sc.prepare(b)
+					sc.prepare(b, s)
 				}
 				b.still()
 				picture := b.picture()

@@ -34,6 +34,7 @@ func TestAFilterShowsExactlyWhatTheAPIFinds(t *testing.T) {
 		`state.celsius > 21.0`,
 		`state.floor == "tower-2" && !state.alarm`,
 		`state.alarm`,
+		`state.occupants > 0 && state.celsius > 21.0`,
 		`name.endsWith("7") || state.occupants > 0`,
 		`state.celsius < -80.0`,
 	} {
