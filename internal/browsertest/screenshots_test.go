@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -30,9 +31,16 @@ const pictured = "tower-2-24"
 func scenes() []scene {
 	return []scene{
 		{name: "pods", fragment: "#/pods", prepare: func(b *tab, s *server) {
-			// Some are moving while the rates are measured.
-			for i := 0; run[int](b, `document.querySelectorAll("pod-list tr[data-pod=rooms] [data-rate]:not([data-rate='0'])").length`) == 0; i++ {
-				s.measured(fmt.Sprintf("tower-1-2%d", i%8), 20+float64(i%40)/10)
+			// Rooms change, now more and now less, while the rates are measured.
+			looks := 2
+			if *screenshots != "" {
+				looks = 16
+			}
+			const points = `(document.querySelector("pod-list tr[data-pod=rooms] polyline")?.getAttribute("points") ?? "").split(" ").length`
+			for i := 0; run[int](b, points) < looks; i++ {
+				if now := run[int](b, points); now%5 < 3 || i%4 == 0 {
+					s.measured(fmt.Sprintf("tower-1-2%d", i%8), 20+float64(i%40)/10)
+				}
 			}
 		}},
 		{name: "table", fragment: podView("rooms", "filter", `state.celsius > 21.0 && !state.alarm`, "sort", "-state.celsius"), prepare: func(b *tab, s *server) {
@@ -97,7 +105,7 @@ func TestScreenshots(t *testing.T) {
 		widths = append(widths, struct {
 			name          string
 			width, height int64
-		}{"", 1280, 800})
+		}{"", 1280, 720})
 		require.NoError(t, os.MkdirAll(folder, 0o755))
 	}
 	for _, theme := range themes {
@@ -129,10 +137,11 @@ func TestScreenshots(t *testing.T) {
 	assert.GreaterOrEqual(t, len(files), len(scenes())*len(themes)*len(widths))
 }
 
-// still lets the focus go, so that no cursor blinks, and waits until nothing
-// moves.
+// still lets the focus go, so that no cursor blinks, puts the mouse where it
+// lights nothing up, and waits until nothing moves.
 func (b *tab) still() {
 	b.t.Helper()
+	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 2, 200))
 	run[any](b, `void (document.activeElement?.blur(), scrollTo(0, 0))`)
 	b.settled()
 	run[any](b, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))`)
