@@ -30,21 +30,16 @@ func (s *Spec) Admit(ctx context.Context, store persist.PersistenceService, key 
 	if !s.remembers(m) || r.Revision == 0 {
 		return s.judge(key, &h, m, maxState)
 	}
-	rows, err := store.RowsOf(ctx, key)
+	rows, err := readRows(ctx, store, key)
 	if err != nil {
 		return fmt.Errorf("%s: read its answers: %w", key, err)
 	}
-	for _, row := range rows {
-		var known answers
-		if row.Kind != answerRows || row.ID != m.id {
-			continue
-		}
-		if err := known.parse(row); err != nil {
-			return fmt.Errorf("%s: read its answer to %q: %w", key, m.id, err)
-		}
-		if first := known.get(m.id); now.Sub(first.At) <= s.repeats.For {
-			return s.reused(key, m, first)
-		}
+	mail, err := parseMail(rows)
+	if err != nil {
+		return err
+	}
+	if first := mail.answers.get(m.id); first != nil && now.Sub(first.At) <= s.repeats.For {
+		return s.reused(key, m, first)
 	}
 	return s.judge(key, &h, m, maxState)
 }

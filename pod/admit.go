@@ -73,7 +73,11 @@ func (p *Pod) judge(ctx context.Context, name string, m *entity.Message) error {
 	case !errors.Is(err, entity.ErrNotFound):
 		return err
 	}
-	return spec.Admit(ctx, p.store(), key, r, m, p.pods.cfg.MaxState, p.pods.sys.Now())
+	err = spec.Admit(ctx, p.store(), key, r, m, p.pods.cfg.MaxState, p.pods.sys.Now())
+	if errors.Is(err, snapshot.ErrCorrupt) { // what it keeps beside its state
+		err = fmt.Errorf("%w: %w", entity.ErrQuarantined, err)
+	}
+	return err
 }
 
 func (p *Pod) askToAdmit(ctx context.Context, s *slot, m *entity.Message) error {

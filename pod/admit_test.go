@@ -3,6 +3,7 @@ package pod_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -181,6 +182,94 @@ func TestAdmitKnowsRepeats(t *testing.T) {
 		}
 		w.close()
 	}
+}
+
+// TestAdmitOfIDsSaysWhatTheRealWaySays: ids that were used before, for the same
+// message or another one, are judged as the entity judges them: within the window
+// and behind it, when others have pushed them out, in and out of memory, after the
+// entity was deleted and made again, and over restarts.
+func TestAdmitOfIDsSaysWhatTheRealWaySays(t *testing.T) {
+	said := map[string]int{}
+	for name, durability := range map[string]entity.Durability{"sync": entity.Sync(), "async": entity.Async(5 * time.Millisecond)} {
+		forSeeds(t, 40, func(t *testing.T, seed uint64) {
+			store := persisttest.NewMemory()
+			typ := ledgers(func(d *entity.Type[ledger]) {
+				d.Durability, d.Create.By = durability, []string{"add"}
+				d.Repeats = entity.Window{Count: 3, For: time.Minute}
+			})
+			open := func() *world { return newWorld(t, seed, store, typ, pod.Config{}) }
+			w := open()
+			defer func() { w.close() }()
+			for range 60 {
+				draw := func(n uint64) uint64 { return w.sys.Uint64() % n }
+				entityName := fmt.Sprint("n", draw(2))
+				switch draw(10) {
+				case 0:
+					_, _ = w.ask(entityName, unconditional())
+				case 1:
+					_, _ = w.ask(entityName, entity.Passivate())
+				case 2:
+					w.exec.RunFor(time.Duration(draw(90)) * time.Second)
+				case 3:
+					if draw(3) == 0 {
+						w.close()
+						w = open()
+					}
+				}
+				body := []any{add{"a"}, add{"b"}, touch{"a"}, refuse{"a"}}[draw(4)]
+				id, absent, stale := fmt.Sprint("id", draw(5)), draw(6) == 0, draw(6) == 0
+				made := func() *entity.Message {
+					m, err := w.h.Spec().Wrap(entity.WithID(id, body))
+					w.must(err)
+					if m.If.Absent = absent; stale {
+						m.If.Match = []entity.ETag{{Life: 1, Revision: 99}}
+					}
+					return m
+				}
+				active := w.pods.Active()
+				says := w.h.Admit(bg, entityName, made())
+				require.Equal(t, active, w.pods.Active(), "seed %d", seed)
+				_, got := w.ask(entityName, made())
+				told := fmt.Sprintf("%s, seed %d: %s %s %T%v absent %t stale %t", name, seed, entityName, id, body, body, absent, stale)
+				if says != nil {
+					require.EqualError(t, got, says.Error(), told)
+					for what, err := range map[string]error{"reused": entity.ErrReused, "stale": entity.ErrStale, "not found": entity.ErrNotFound} {
+						if errors.Is(got, err) {
+							said[what]++
+						}
+					}
+					continue
+				}
+				if rejected := (*entity.RejectedError)(nil); !errors.As(got, &rejected) {
+					require.NoError(t, got, told)
+				}
+				said["admitted"]++
+			}
+		})
+	}
+	for _, what := range []string{"reused", "stale", "not found", "admitted"} {
+		require.Positive(t, said[what], what)
+	}
+}
+
+// TestAdmitMeetsDamagedAnswers: an entity whose answers cannot be read takes
+// nothing, and one that is in memory already goes on.
+func TestAdmitMeetsDamagedAnswers(t *testing.T) {
+	store := persisttest.NewMemory()
+	w := newWorld(t, 1, store, ledgers(nil), pod.Config{})
+	defer w.close()
+	_, err := w.ask("x", entity.WithID("one", add{"a"}))
+	w.must(err)
+	store.DamageRow(persist.Row{Kind: "answer", Key: persist.Key{Pod: "ledgers", Name: "x"}, ID: "one"})
+	w.must(w.h.Admit(bg, "x", entity.WithID("one", add{"a"})))
+	require.ErrorIs(t, w.h.Admit(bg, "x", entity.WithID("one", add{"b"})), entity.ErrReused, "it is in memory")
+	_, err = w.ask("x", entity.Passivate())
+	w.must(err)
+	for _, id := range []string{"one", "two"} {
+		require.ErrorIs(t, w.h.Admit(bg, "x", entity.WithID(id, add{"a"})), entity.ErrQuarantined, id)
+	}
+	_, err = w.ask("x", entity.WithID("two", add{"a"}))
+	require.ErrorIs(t, err, entity.ErrQuarantined)
 }
 
 // TestAdmitWhereNothingIsTaken: of quarantined entities only what removes them is
