@@ -87,19 +87,11 @@ const rows = `[...document.querySelectorAll("entity-table tbody tr[data-name]")]
 // value is the JSON text of what stands at a pointer in the state shown.
 const value = `document.querySelector("state-tree [data-pointer=" + CSS.escape(%s) + "] [data-value]")?.dataset.value`
 
-// text is what an element shows, without space around it.
+// shown is what an element shows, without space around it.
 func (b *tab) shown(selector string) string {
 	b.t.Helper()
 	b.until(`document.querySelector(%s)`, selector)
 	return run[string](b, `document.querySelector(%s).innerText.trim()`, selector)
-}
-
-// attribute returns a data attribute of an element, as the page's script knows
-// it: "missed" for data-missed.
-func (b *tab) attribute(selector, name string) string {
-	b.t.Helper()
-	b.until(`document.querySelector(%s)?.dataset[%s] !== undefined`, selector, name)
-	return run[string](b, `document.querySelector(%s).dataset[%s]`, selector, name)
 }
 
 // has requires that the page has an element now.

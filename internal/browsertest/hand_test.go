@@ -48,8 +48,10 @@ func (b *tab) click(selector string) {
 			return false, fmt.Sprintf("cannot click %s: %s (%v)", selector, p.Why, err)
 		}
 		b.do(chromedp.MouseClickXY(p.X, p.Y))
-		// It may have moved away just then, and is looked for again.
-		return run[int](b, `window.browsertestClick`) > 0, "the click missed " + selector
+		// It may have moved away just then, and is looked for again. If the page is
+		// another one by now, or on its way to be, the click was what did that.
+		n, err := try[int](b, `window.browsertestClick ?? 1`)
+		return n > 0 || err != nil, "the click missed " + selector
 	})
 }
 

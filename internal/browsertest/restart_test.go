@@ -177,7 +177,7 @@ func (w *writer) wait(t *testing.T, n int) {
 // end waits for the last change.
 func (w *writer) end(t *testing.T) {
 	t.Helper()
-	for range w.done { //nolint:revive // until it is closed
+	for range w.done {
 	}
 	w.stop()
 	require.NoError(t, <-w.err)
