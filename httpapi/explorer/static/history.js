@@ -14,12 +14,14 @@ import { seriesOf } from "./series.js";
 const sizes = [25, 50, 100, 250];
 const kept = 500; // changes that are shown when they come live
 const charts = 6; // that are shown at first
+const most = 20; // requests for a page
 const places = 12; // of a diff that are shown at first
 
 class EntityHistory extends HTMLElement {
   life = new AbortController();
   items = []; // newest first; the last one may be there for its diff only
   charted = new Map(); // by path
+  early = []; // what is told while a page is being read
 
   connectedCallback() {
     this.note = problemNote();
@@ -77,7 +79,8 @@ class EntityHistory extends HTMLElement {
 
   // changed puts a change that was just told on top, if the newest page is shown.
   changed({ data, kind }) {
-    if (this.to || this.loading) return;
+    if (this.loading) return void this.early.push({ data, kind });
+    if (this.to) return;
     const top = this.items[0];
     if (top && (data.life < top.life || (data.life === top.life && data.revision <= top.revision))) return;
     this.items.unshift({ ...data, deleted: kind === "deleted", fresh: true });
@@ -104,14 +107,8 @@ class EntityHistory extends HTMLElement {
     this.to = to;
     const size = Number(this.size.value),
       last = to || this.twin.revision || 0;
-    const query = this.twin.exists ? { from: Math.max(1, last - size), to: to || undefined, limit: 1000 } : { earlier: true, limit: size };
     try {
-      const all = [];
-      let page;
-      do {
-        page = await get(this.twin.path + "/history", { ...query, cursor: page?.next }, { signal });
-        all.push(...page.items);
-      } while (page.next && all.length <= size && this.twin.exists);
+      const [page, all] = await this.read(last, to, size, signal);
       this.items = all.reverse();
       this.extra = this.items.length > size ? 1 : 0;
       this.about = page;
@@ -122,7 +119,22 @@ class EntityHistory extends HTMLElement {
       this.items = [];
     }
     this.loading = undefined;
+    const early = this.early.splice(0);
+    for (const change of early) this.changed(change);
     this.show();
+  }
+
+  // read reads the changes of a page, oldest first, and the one before. Of an
+  // entity that is no more the last ones of all its lives are read.
+  async read(last, to, size, signal) {
+    const query = this.twin.exists ? { from: Math.max(1, last - size), to: to || undefined } : { earlier: true };
+    let page,
+      all = [];
+    for (let i = 0; i < most && (i === 0 || page.next); i++) {
+      page = await get(this.twin.path + "/history", { ...query, limit: 1000, cursor: page?.next }, { signal });
+      all = all.concat(page.items).slice(-size - 1);
+    }
+    return [page, all];
   }
 
   show() {
@@ -224,10 +236,9 @@ class EntityHistory extends HTMLElement {
     const by = this.by.value || (isSpread(this.shown) ? "time" : "revision");
     this.numbers.hidden = series.size === 0;
     for (const [path, chart] of this.charted) if (!series.has(path)) (chart.remove(), this.charted.delete(path));
-    let i = 0;
-    for (const [path, points] of series) {
-      if (i++ >= charts && !this.all) continue;
+    for (const [path, points] of [...series].sort(([, a], [, b]) => isFlat(a) - isFlat(b))) {
       let chart = this.charted.get(path);
+      if (!chart && this.charted.size >= charts && !this.all) continue;
       if (!chart) {
         this.charted.set(path, (chart = document.createElement("number-chart")));
         this.drawings.append(chart);
@@ -239,6 +250,11 @@ class EntityHistory extends HTMLElement {
     this.more = h("button", { click: () => ((this.all = true), this.plot()) }, `${series.size - charts} more numbers`);
     this.drawings.append(this.more);
   }
+}
+
+// isFlat reports whether a number did not change: such ones are shown last.
+function isFlat(points) {
+  return points.every((p) => p.value === points[0].value);
 }
 
 // isSpread reports whether changes can be told apart over time: it is not that

@@ -24,7 +24,7 @@ class StatePanel extends HTMLElement {
     );
     this.feed = document.createElement("change-feed");
     this.left = h("div", {}, this.card);
-    this.append(h("div", { class: "beside" }, this.left, h("aside", { class: "card" }, this.feed)));
+    this.append(h("div", { class: "beside" }, this.left, (this.aside = h("aside", { class: "card" }, this.feed))));
     this.draw = perFrame(() => this.tree.show(this.twin.state, this.twin.revision, true));
   }
 
@@ -47,6 +47,7 @@ class StatePanel extends HTMLElement {
 
   loaded() {
     this.card.hidden = !this.twin.exists;
+    this.aside.hidden = !this.twin.exists && this.twin.seen === 0;
     if (this.twin.exists) this.tree.show(this.twin.state, this.twin.revision, this.life === this.twin.life);
     this.life = this.twin.life;
     this.allow();

@@ -54,10 +54,10 @@ export class Stream {
   async #run() {
     for (let failures = 0, first = true; !this.stopped;) {
       this.#says({ state: "connecting" });
-      let came = false;
+      let came = 0;
       try {
         await this.#once(() => {
-          came = true;
+          came = performance.now();
           if (!first) connection.reconnects++;
           first = false;
         });
@@ -66,7 +66,7 @@ export class Stream {
         this.#refused(err);
       }
       if (this.stopped) return;
-      failures = came ? 0 : failures + 1;
+      failures = came && performance.now() - came > 1000 ? 0 : failures + 1; // one that is cut at once is not pressed
       await this.#pause(pauses[Math.min(failures, pauses.length - 1)]);
     }
   }
