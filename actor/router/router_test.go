@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -129,6 +130,37 @@ func TestBroadcastReachesAllAndOneAnswers(t *testing.T) {
 		require.NoError(t, r.Tell(router.ToAll{Message: "y"}))
 		w.exec.Run()
 		require.ElementsMatch(t, strings.Fields("0y 1y"), got)
+	}
+}
+
+// Whoever asks may have its answer from the first worker, and ask anew, while the
+// router still passes the message on to the others: nothing that the router does
+// then touches an ask. The race detector sees what does.
+func TestBroadcastIsAnsweredWhileItIsPassedOn(t *testing.T) {
+	sys := actor.NewSystem("test", actor.Config{})
+	defer func() { require.NoError(t, sys.Stop(context.Background())) }()
+	echo := actor.PropsFunc(func(ctx *actor.Context, msg any) error { ctx.Respond(msg); return nil })
+	for _, route := range []router.Route{router.Broadcast, router.RoundRobin} {
+		r, err := router.Spawn(sys, "", router.Config{Workers: 4, Worker: echo, Route: route})
+		require.NoError(t, err)
+		var askers sync.WaitGroup
+		for asker := range 4 {
+			askers.Go(func() {
+				for i := range 500 {
+					n := 1000*asker + i
+					msg, want := any(n), any(n)
+					if route != router.Broadcast {
+						msg = router.ToAll{Message: n}
+					}
+					v, err := r.Ask(context.Background(), msg)
+					if err != nil || v != want {
+						t.Errorf("%s: asked %d, got %v, %v", route, n, v, err)
+						return
+					}
+				}
+			})
+		}
+		askers.Wait()
 	}
 }
 
