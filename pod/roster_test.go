@@ -150,7 +150,7 @@ func TestNobodyFillsNoRoster(t *testing.T) {
 	count()
 	require.Equal(t, 1, p.Tables())
 	most := 0
-	for i := range 2000 {
+	for i := range 700 {
 		name := fmt.Sprint("nobody", i)
 		if i%2 == 0 {
 			w.sendTo(p.Ref(name), entity.Remove{Pointer: "/v"})

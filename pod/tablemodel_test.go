@@ -23,6 +23,9 @@ import (
 // entity finds; in the same order, on the same pages, in the same groups.
 func TestTablesOfManySayWhatAScanSays(t *testing.T) {
 	sizes := []int{0, 1, filter.MostSifted - 1, filter.MostSifted, filter.MostSifted + 1, 2 * filter.MostSifted, 1500}
+	if raceDivisor > 1 {
+		sizes = []int{1, filter.MostSifted + 1}
+	}
 	tables := 0
 	for i, n := range sizes {
 		forSeeds(t, 2, func(t *testing.T, seed uint64) {
@@ -32,7 +35,7 @@ func TestTablesOfManySayWhatAScanSays(t *testing.T) {
 			for i := range n {
 				m.change(fmt.Sprint("n", i))
 			}
-			for range 4 {
+			for range 3 {
 				w.exec.Run()
 				m.compare()
 				tables += p.Tables()
