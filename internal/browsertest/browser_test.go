@@ -72,7 +72,7 @@ func (b *browser) run(path string) (err error) {
 		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-pings", true),
 		chromedp.Flag("lang", "en-GB"), chromedp.Flag("hide-scrollbars", true),
-		chromedp.Flag("font-render-hinting", "none"),
+		chromedp.Flag("font-render-hinting", "none"), chromedp.DisableGPU,
 	)
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses to be root in a sandbox
