@@ -2,6 +2,8 @@ package browsertest
 
 import (
 	"fmt"
+	"os"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,15 +12,26 @@ import (
 	"github.com/twinsrv/twinsrv/client"
 )
 
-// A pod of 100,000 entities (20,000 in short tests) is looked at a page at a
-// time: what the browser holds does not grow with the pod, nor with what is gone
-// through or changes meanwhile.
+// count is how many entities the large pod has: 100,000, or 20,000 in short tests
+// and under the race detector, or what TWINSRV_MANY says.
+func count(t *testing.T) int {
+	t.Helper()
+	if text := os.Getenv("TWINSRV_MANY"); text != "" {
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err, "TWINSRV_MANY is a number of entities")
+		return n
+	}
+	if testing.Short() || raced {
+		return 20_000
+	}
+	return 100_000
+}
+
+// A large pod is looked at a page at a time: what the browser holds does not grow
+// with the pod, nor with what is gone through or changes meanwhile.
 func TestManyEntitiesStayUsable(t *testing.T) {
 	t.Parallel()
-	many := 100_000
-	if testing.Short() {
-		many = 20_000
-	}
+	many := count(t)
 	s := twinsrv(t)
 	_, _, err := s.api().PutPod(t.Context(), "docs", client.Definition{Type: "document"})
 	require.NoError(t, err)

@@ -22,11 +22,15 @@ func smaller(picture []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	flat := image.NewRGBA(from.Bounds())
-	draw.Draw(flat, flat.Bounds(), from, from.Bounds().Min, draw.Src)
+	flat, is := from.(*image.RGBA) // what a page's picture is
+	if !is {
+		flat = image.NewRGBA(from.Bounds())
+		draw.Draw(flat, flat.Bounds(), from, from.Bounds().Min, draw.Src)
+	}
+	runs := runsOf(flat.Pix)
 	count := map[shade]int{}
-	for i := 0; i < len(flat.Pix); i += 4 {
-		count[shade(flat.Pix[i:i+3])]++
+	for _, r := range runs {
+		count[r.shade] += r.count
 	}
 	boxes := split(count, 256)
 	to := image.NewPaletted(flat.Bounds(), nil)
@@ -37,8 +41,11 @@ func smaller(picture []byte) ([]byte, error) {
 			index[s.shade] = uint8(i)
 		}
 	}
-	for i := range to.Pix {
-		to.Pix[i] = index[shade(flat.Pix[4*i:4*i+3])]
+	at := 0
+	for _, r := range runs {
+		for end, i := at+r.count, index[r.shade]; at < end; at++ {
+			to.Pix[at] = i
+		}
 	}
 	var out bytes.Buffer
 	err = (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, to)
@@ -51,6 +58,20 @@ type shade [3]uint8
 type counted struct {
 	shade shade
 	count int
+}
+
+// runsOf are the pixels of a picture, as red, green, blue and opacity, with those
+// alike that stand together as one: a page has large plain parts.
+func runsOf(pixels []byte) (runs []counted) {
+	for len(pixels) > 0 {
+		n := 4
+		for n < len(pixels) && bytes.Equal(pixels[n:n+4], pixels[:4]) {
+			n += 4
+		}
+		runs = append(runs, counted{shade(pixels[:3]), n / 4})
+		pixels = pixels[n:]
+	}
+	return runs
 }
 
 // box is a part of the colours of a picture.

@@ -95,13 +95,13 @@ const most = 300_000
 // phone in the light theme are, and thrown away.
 func TestScreenshots(t *testing.T) {
 	t.Parallel()
-	folder, themes := t.ArtifactDir(), []string{"light"}
+	folder, themes, scale := t.ArtifactDir(), []string{"light"}, 1.0
 	widths := []struct {
 		name          string
 		width, height int64
 	}{{"-phone", 390, 780}}
 	if *screenshots != "" {
-		folder, themes = *screenshots, []string{"light", "dark"}
+		folder, themes, scale = *screenshots, []string{"light", "dark"}, 2
 		widths = append(widths, struct {
 			name          string
 			width, height int64
@@ -115,7 +115,7 @@ func TestScreenshots(t *testing.T) {
 				b := blank(t, s)
 				b.prefer("prefers-color-scheme", theme)
 				b.do(
-					chromedp.EmulateViewport(w.width, w.height, chromedp.EmulateScale(2)),
+					chromedp.EmulateViewport(w.width, w.height, chromedp.EmulateScale(scale)),
 					called(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "UTC"}),
 					called(emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: "en-GB"}),
 				)
