@@ -10,7 +10,7 @@ import { columnsOf, envelope, shownFirst } from "./columns.js";
 import { pickColumns } from "./columnpicker.js";
 import { headings } from "./headings.js";
 import { h, icon, icons, perFrame, setAttributes, setText } from "./dom.js";
-import { enterable, moveFocus } from "./keys.js";
+import { enterable, firstRow, moveFocus } from "./keys.js";
 import { newEntity } from "./newentity.js";
 import { isAbort, problemNote } from "./problem.js";
 import { formatRoute, go, refine } from "./route.js";
@@ -33,6 +33,7 @@ class EntityTable extends HTMLElement {
     this.note = problemNote();
     this.filter = document.createElement("filter-field");
     this.filter.addEventListener("apply", (e) => this.filtered(e.detail));
+    this.filter.addEventListener("leave", () => firstRow(this.body));
     this.feed = document.createElement("change-feed");
     this.pager = document.createElement("table-pager");
     this.pager.addEventListener("turn", (e) => this.turn(e.detail));

@@ -27,7 +27,12 @@ class EntityView extends HTMLElement {
     this.note = problemNote();
     this.fields = Object.fromEntries(["revision", "life", "changed"].map((name) => [name, h("span", { "data-field": name })]));
     this.gone = h("p", { class: "notice", hidden: true });
-    this.delete = h("button", { "data-action": "delete", class: "danger quiet", click: () => this.remove1() }, icon(icons.trash), "Delete");
+    this.delete = h(
+      "button",
+      { "data-action": "delete", class: "danger quiet", click: () => this.askToDelete() },
+      icon(icons.trash),
+      "Delete",
+    );
     this.links = tabs.map(([tab, text]) =>
       h(
         "a",
@@ -171,7 +176,7 @@ class EntityView extends HTMLElement {
     if (this.dataset.state !== "ready") this.dataset.state = "failed";
   }
 
-  async remove1() {
+  async askToDelete() {
     const { twin } = this,
       etag = twin.etag;
     if (

@@ -5,6 +5,8 @@ import { h, later, setAttributes } from "./dom.js";
 
 const pause = 300; // milliseconds after a key
 
+// FilterField tells by the events "apply", with the filter, and "leave", when the
+// user goes on to what is below.
 class FilterField extends HTMLElement {
   connectedCallback() {
     const id = "filter-fault";
@@ -52,6 +54,7 @@ class FilterField extends HTMLElement {
 
   key(event) {
     if (event.key === "Enter") this.apply();
+    else if (event.key === "ArrowDown") this.dispatchEvent(new Event("leave"));
     else if (event.key === "Escape" && this.input.value) {
       this.input.value = "";
       this.apply();

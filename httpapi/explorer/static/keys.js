@@ -30,6 +30,12 @@ function focusRow(rows, i) {
   rows[i].focus();
 }
 
+// firstRow leads to the first row.
+export function firstRow(body) {
+  const rows = [...body.querySelectorAll("tr[tabindex]:not([hidden])")];
+  if (rows.length > 0) focusRow(rows, 0);
+}
+
 // enterable lets the first row be reached by Tab, if none can be yet.
 export function enterable(body) {
   if (!body.querySelector('tr[tabindex="0"]')) body.querySelector("tr[tabindex]:not([hidden])")?.setAttribute("tabindex", "0");

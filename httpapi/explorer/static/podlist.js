@@ -4,7 +4,7 @@
 import { get, path } from "./api.js";
 import { h, setAttributes, setText } from "./dom.js";
 import { count, rate } from "./format.js";
-import { enterable, moveFocus } from "./keys.js";
+import { enterable, firstRow, moveFocus } from "./keys.js";
 import { poll } from "./poll.js";
 import { isAbort, problemNote } from "./problem.js";
 import { formatRoute, here, refine } from "./route.js";
@@ -27,6 +27,7 @@ class PodList extends HTMLElement {
       "aria-label": "Find a pod",
       value: here().params.find ?? "",
       input: () => this.find(),
+      keydown: (e) => e.key === "ArrowDown" && firstRow(this.body),
     });
     this.body = h("tbody", { keydown: (e) => moveFocus(e, this.body) });
     this.tiles = Object.fromEntries(
@@ -154,12 +155,12 @@ class PodList extends HTMLElement {
   async counts() {
     const stale = [...this.rows.values()].filter((row) => row.stale() && !row.element.hidden);
     const some = async () => {
-      for (let row; (row = stale.shift()); this.draw()) await this.counts1(row);
+      for (let row; (row = stale.shift()); this.draw()) await this.countOne(row);
     };
     await Promise.all([some(), some()]);
   }
 
-  async counts1(row) {
+  async countOne(row) {
     const begun = performance.now(),
       changes = row.pod.figures.changes;
     row.until = Infinity;
