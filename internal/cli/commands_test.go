@@ -55,8 +55,11 @@ func TestServersThatAreNotThere(t *testing.T) {
 		{"ls", "rooms"}, {"get", "rooms", "a"}, {"send", "rooms", "a", "merge", "a:=1"}, {"patch", "rooms", "a", "a:=1"}, {"rm", "rooms", "a"},
 		{"watch"}, {"watch", "rooms"}, {"history", "rooms", "a"}, {"export"}, {"import", "ndjson", os.DevNull}, {"top", "--once"}, {"quarantine", "list"},
 	} {
-		said := w.fails(6, args...)
-		require.Contains(t, said, "start it, or say where it is with --server", "%q", args)
+		t.Run(args[0], func(t *testing.T) {
+			t.Parallel()
+			c := calling(t, w.url)
+			require.Contains(t, c.fails(6, args...), "start it, or say where it is with --server")
+		})
 	}
 	for _, bad := range []string{"127.0.0.1:8080", "ftp://x", "http://", "http://h/?q=1"} {
 		require.Contains(t, w.fails(2, "pods", "--server", bad), "such as http://127.0.0.1:8080")

@@ -19,7 +19,7 @@ import (
 
 const (
 	patience = 90 * time.Second
-	tick     = 10 * time.Millisecond
+	tick     = 50 * time.Millisecond
 )
 
 // serves makes the test's own program a server: twinsrv with the pod gauges.
