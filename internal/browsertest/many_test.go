@@ -60,6 +60,7 @@ func TestManyEntitiesStayUsable(t *testing.T) {
 	becomes(b, want, rows)
 	b.view(podView("docs", "sort", "-state.n", "limit", "100"))
 	b.until(rows+`[0] === %s`, name(many))
+	b.connected()
 
 	// Two thousand changes come while it is looked at.
 	c := s.api()
