@@ -65,7 +65,7 @@ class PodList extends HTMLElement {
               {},
               [
                 "Pod",
-                "Type",
+                ["Type", "wide"],
                 ["Entities", "number"],
                 ["Changes/s", "number"],
                 ["Last minutes", "wide"],
@@ -185,7 +185,7 @@ class PodRow {
     this.spark = new Sparkline();
     const cell = (field, cls) => h("td", { "data-field": field, class: cls });
     this.cells = {
-      type: cell("type"),
+      type: cell("type", "wide"),
       count: cell("count", "number"),
       rate: cell("rate", "number"),
       letters: cell("deadletters", "number wide"),

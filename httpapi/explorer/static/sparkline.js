@@ -13,6 +13,7 @@ export class Sparkline {
   element = svg(
     "svg",
     { class: "spark", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" },
+    svg("line", { class: "base", x1: 0, x2: width, y1: height - 1, y2: height - 1 }),
     this.#area,
     this.#line,
   );
