@@ -116,7 +116,7 @@ func TestWatchOfAGap(t *testing.T) {
 	var in strings.Builder
 	in.WriteString(`{"pod":"docs","definition":{"type":"document"}}` + "\n")
 	for n := range 1500 {
-		fmt.Fprintf(&in, `{"pod":"docs","name":"c","state":{"n":%d}}`+"\n", n)
+		fmt.Fprintf(&in, `{"pod":"docs","name":"c%d","state":{"n":%d}}`+"\n", n%100, n) // many, so that a commit has many
 	}
 	require.Zero(t, w.feed(in.String(), "import", "ndjson", "-").code)
 	require.Eventually(t, func() bool {
@@ -129,7 +129,7 @@ func TestWatchOfAGap(t *testing.T) {
 	require.Contains(t, r.stdout, `"kind":"gap"`)
 	require.Contains(t, r.stdout, `"from":0`)
 	require.Contains(t, r.stderr, "are missing (trimmed); read anew")
-	r = w.run("history", "docs", "c", "--limit", "1", "--diff")
+	r = w.run("history", "docs", "c99", "--limit", "1", "--diff")
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stderr, "is the oldest that the history has")
 }

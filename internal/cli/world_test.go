@@ -145,7 +145,7 @@ func (o *output) String() string {
 // command makes a command of the program.
 func (c *caller) command(args ...string) *exec.Cmd {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
 	c.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, program(c.t), args...)
 	cmd.Env = c.env
