@@ -68,10 +68,11 @@ func scenes() []scene {
 			b.click(sendIt)
 			b.until(`document.querySelector(%s)?.dataset.status == "200"`, replyText)
 		}},
-		{name: "actors", fragment: "#/actors", prepare: func(b *tab, _ *server) {
+		{name: "actors", fragment: "#/actors", prepare: func(b *tab, s *server) {
+			s.measured(pictured, 22) // so that there is an entity in memory
 			for _, path := range []string{"/user", "/user/pods", "/user/pods/rooms"} {
 				row := fmt.Sprintf(`actor-tree [data-path=%q]`, path)
-				b.until(`document.querySelector(%s)`, row)
+				b.until(`document.querySelector(%s)?.hasAttribute("aria-expanded")`, row)
 				if run[bool](b, `document.querySelector(%s).getAttribute("aria-expanded") == "false"`, row) {
 					b.click(row + ` button[data-action=toggle]`)
 				}
