@@ -137,8 +137,10 @@ func TestReferencePage(t *testing.T) {
 		require.True(t, strings.HasPrefix(m[1], "/"), m[1])
 		all += w.get(m[1]).is(200).body
 	}
+	all = strings.ReplaceAll(all, w.get("/openapi.json").body, "")
+	all = strings.ReplaceAll(all, `xmlns="http://www.w3.org/2000/svg"`, "") // the name of a namespace, which nobody loads
 	for _, foreign := range []string{"http://", "https://", "//cdn", "innerHTML", "eval("} {
-		require.NotContains(t, strings.ReplaceAll(all, w.get("/openapi.json").body, ""), foreign)
+		require.NotContains(t, all, foreign)
 	}
 	require.NotContains(t, page.body, "<script>")
 	require.NotContains(t, page.body, "style=")
