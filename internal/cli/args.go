@@ -15,6 +15,12 @@ type entityArgs struct {
 
 func (e entityArgs) String() string { return Printable(e.Pod + "/" + e.Name) }
 
+// errEmptyName refuses an empty name where none at all means something else: it
+// may come from a variable that is not set.
+func errEmptyName() error {
+	return Usagef("a name is empty; was it to come from a variable that is not set?")
+}
+
 // conditionFlags say when a change is to happen.
 type conditionFlags struct {
 	IfMatch   string `placeholder:"LIFE-REVISION" help:"Do it only if the entity is at this revision, such as 2-5; * is any, if it exists."`

@@ -64,7 +64,7 @@ func (b *bashLine) quote(candidate, part string) (string, bool) {
 		return b.behind(candidate, b.words[len(b.words)-1], part), !strings.Contains(candidate, "'")
 	case '"':
 		candidate = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(candidate)
-		return b.behind(candidate, strings.TrimPrefix(b.raw, `"`), part), true
+		return b.behind(candidate, strings.TrimPrefix(b.raw, `"`), part), !strings.Contains(candidate, "!") // history is replaced there
 	}
 	var q strings.Builder
 	for i := range len(candidate) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxBody bounds what is read from the standard input.
@@ -24,6 +25,8 @@ func bodyOf(args []string) (json.RawMessage, error) {
 			return nil, err
 		case len(data) > maxBody:
 			return nil, Usagef("the standard input has more than %d bytes", maxBody)
+		case !utf8.Valid(data): // JSON would have another text in its place
+			return nil, Usagef("the standard input is not valid UTF-8")
 		}
 		return wholeJSON("the standard input", data)
 	case len(args) == 1 && (json.Valid([]byte(args[0])) || looksLikeJSON(args[0])):

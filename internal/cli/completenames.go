@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/twinsrv/twinsrv/client"
@@ -77,7 +78,9 @@ func (p *place) names(ctx context.Context) []candidate {
 			if err != nil || len(all) == completionNames {
 				return all
 			}
-			all = append(all, candidate{text: t.Name})
+			if !strings.HasPrefix(t.Name, "-") { // it would be taken for a flag
+				all = append(all, candidate{text: t.Name})
+			}
 		}
 		return all
 	})

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
+	"os"
+	"syscall"
 
 	"github.com/twinsrv/twinsrv/client"
 )
@@ -20,11 +23,27 @@ func (s *Session) Explain(ctx context.Context, err error) error {
 	if err == nil || errors.As(err, &usage) || errors.As(err, &f) {
 		return err
 	}
+	var local *fs.PathError
+	if errors.As(err, &local) {
+		return unwritten(local, err)
+	}
 	var answer *client.Error
 	if errors.As(err, &answer) && answer.Status != 0 {
 		return s.refused(answer)
 	}
 	return s.unanswered(ctx, err)
+}
+
+// unwritten tells of a file or an output here that failed, whatever was done at
+// the server before.
+func unwritten(local *fs.PathError, err error) error {
+	if local.Path != os.Stdout.Name() || errors.Is(err, syscall.EPIPE) {
+		return err
+	}
+	return &failure{
+		code: ExitFailed, cause: err,
+		text: fmt.Sprintf("the output cannot be written: %v; what the command changes at the server is done all the same", local.Err),
+	}
 }
 
 // refused is the server's error as it words it.

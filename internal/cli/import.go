@@ -73,7 +73,7 @@ func (c *importCommand) Run(ctx context.Context) error {
 		i.bar.End()
 		if err != nil {
 			_ = i.out.flush() // what failed before stands
-			return i.broken(err)
+			return i.broken(s.Explain(ctx, err), err)
 		}
 		return i.end()
 	})
@@ -278,16 +278,21 @@ func (i *importing) end() error {
 	return nil
 }
 
-// broken says of an import that did not come to its end how far it came.
-func (i *importing) broken(err error) error {
+// broken says of an import that did not come to its end how far it came. What it
+// failed with is told, unless that would say that nothing was done.
+func (i *importing) broken(told, err error) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
-		return err // nothing was sent
+		return told // nothing was sent
 	}
 	note("%d lines have results, %d of them failed; those behind may or may not have been taken; the same file can be imported again", i.done.Lines, i.done.Failed)
-	return err
+	var answer *client.Error
+	if ExitCode(told) == ExitUnavailable && !(errors.As(err, &answer) && answer.Status != 0) {
+		return &failure{code: ExitUnknown, text: told.Error(), cause: told}
+	}
+	return told
 }
 
 // countingReader counts what is read.

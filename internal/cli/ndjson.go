@@ -44,6 +44,9 @@ func (ndjsonImport) records(in io.Reader) iter.Seq2[record, error] {
 	return func(yield func(record, error) bool) {
 		lines := bufio.NewReaderSize(in, 64<<10)
 		whole, exported := false, false
+		if mark, _ := lines.Peek(3); string(mark) == "\ufeff" { // as editors on Windows write it
+			_, _ = lines.Discard(3)
+		}
 		for n := 1; ; n++ {
 			text, err := nextLine(lines)
 			if err != nil && !errors.Is(err, errLongLine) && !errors.Is(err, io.EOF) {
@@ -84,7 +87,8 @@ func ndjsonLine(text []byte) (l client.Line, end bool, err error) {
 	if err := json.Unmarshal(text, &x); err != nil {
 		return client.Line{}, false, fmt.Errorf("the line is not as an export has them: %w", err)
 	}
-	return x.Line, x.End, nil
+	entity := x.Pod != "" || x.Name != "" || x.Definition != nil || x.State != nil
+	return x.Line, x.End && !entity, nil
 }
 
 // nextLine returns the next line without its end; the last one may have none. It

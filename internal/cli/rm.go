@@ -7,10 +7,10 @@ import (
 )
 
 type rmCommand struct {
-	Pod     string `arg:"" complete:"pods" help:"The pod's name."`
-	Name    string `arg:"" optional:"" complete:"names" help:"The entity's name, as it is. Without it the pod is deleted."`
-	Cascade bool   `help:"Delete the pod's entities with it."`
-	Discard bool   `help:"Give up the messages that the entity has sent and that are not delivered yet."`
+	Pod     string  `arg:"" complete:"pods" help:"The pod's name."`
+	Name    *string `arg:"" optional:"" complete:"names" help:"The entity's name, as it is. Without it the pod is deleted."`
+	Cascade bool    `help:"Delete the pod's entities with it."`
+	Discard bool    `help:"Give up the messages that the entity has sent and that are not delivered yet."`
 	conditionFlags
 	ServerFlags
 	OutputFlag
@@ -37,20 +37,23 @@ type removed struct {
 // Run deletes.
 func (c *rmCommand) Run(ctx context.Context) error {
 	switch {
-	case c.Name == "" && (c.IfMatch != "" || c.Condition != "" || c.Discard):
+	case c.Name != nil && *c.Name == "":
+		return errEmptyName()
+	case c.Name == nil && (c.IfMatch != "" || c.Condition != "" || c.Discard):
 		return Usagef("--if-match, --condition and --discard are for an entity: give its name")
-	case c.Name != "" && c.Cascade:
+	case c.Name != nil && c.Cascade:
 		return Usagef("--cascade is for a pod: leave the entity's name out")
 	}
-	what := entityArgs{c.Pod, c.Name}.String()
-	if c.Name == "" {
-		what = "the pod " + Printable(c.Pod)
+	name, what := "", "the pod "+Printable(c.Pod)
+	if c.Name != nil {
+		name = *c.Name
+		what = entityArgs{c.Pod, name}.String()
 	}
 	return c.do(ctx, func(ctx context.Context, s *Session) error {
 		if err := c.remove(ctx, s); err != nil {
 			return err
 		}
-		return c.Print(removed{c.Pod, c.Name, true}, func(w io.Writer) error {
+		return c.Print(removed{c.Pod, name, true}, func(w io.Writer) error {
 			_, err := fmt.Fprintf(w, "%s is gone\n", what)
 			return err
 		})
@@ -58,10 +61,10 @@ func (c *rmCommand) Run(ctx context.Context) error {
 }
 
 func (c *rmCommand) remove(ctx context.Context, s *Session) error {
-	if c.Name == "" {
+	if c.Name == nil {
 		return s.DeletePod(ctx, c.Pod, c.Cascade)
 	}
-	e, err := c.on(s.entity(c.Pod, c.Name))
+	e, err := c.on(s.entity(c.Pod, *c.Name))
 	switch {
 	case err != nil:
 		return err

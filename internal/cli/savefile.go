@@ -35,9 +35,16 @@ func SaveFile(path string, force bool, write func(io.Writer) error) (size int64,
 	return size, SyncFolder(filepath.Dir(path))
 }
 
-// Refuse fails with a UsageError if a file is there that is not to be replaced.
+// Refuse fails with a UsageError if a file is there that is not to be replaced:
+// devices, folders, symbolic links and the like never are.
 func Refuse(path string, force bool) error {
-	if _, err := os.Lstat(path); err == nil && !force {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return nil // it is not there, or what makes it will say so
+	case !info.Mode().IsRegular():
+		return Usagef("%s is there already, and is no ordinary file; choose another name", path)
+	case !force:
 		return Usagef("%s is there already; choose another name, or replace it with --force", path)
 	}
 	return nil
@@ -46,6 +53,9 @@ func Refuse(path string, force bool) error {
 // giveName gives a file its name.
 func giveName(from, to string, force bool) error {
 	if force {
+		if err := Refuse(to, true); err != nil {
+			return err // it has come meanwhile
+		}
 		return os.Rename(from, to)
 	}
 	err := os.Link(from, to)

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"time"
+	"unicode/utf8"
 
 	"github.com/twinsrv/twinsrv/client"
 )
@@ -36,6 +37,11 @@ type Session struct {
 func (f *ServerFlags) Connect() (*Session, error) { return f.connect(client.Config{Repeats: repeats}) }
 
 func (f *ServerFlags) connect(cfg client.Config) (*Session, error) {
+	for _, arg := range os.Args[1:] {
+		if !utf8.ValidString(arg) { // JSON would have another text in its place
+			return nil, Usagef("%q is not valid UTF-8", arg)
+		}
+	}
 	u, err := url.Parse(f.Server)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, Usagef("--server wants the URL of a server, such as %s", exampleServer)

@@ -78,7 +78,10 @@ func (c *topCommand) Run(ctx context.Context) error {
 }
 
 func (c *topCommand) show(ctx context.Context, s *Session) error {
-	w := watchCommand{Pod: c.Pod}
+	w := watchCommand{}
+	if c.Pod != "" {
+		w.Pod = &c.Pod
+	}
 	if err := w.there(ctx, s); err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 type watchCommand struct {
-	Pod    string  `arg:"" optional:"" complete:"pods" help:"The pod; left out, all pods."`
-	Name   string  `arg:"" optional:"" complete:"names" help:"The entity; left out, all of the pod."`
+	Pod    *string `arg:"" optional:"" complete:"pods" help:"The pod; left out, all pods."`
+	Name   *string `arg:"" optional:"" complete:"names" help:"The entity; left out, all of the pod."`
 	From   *uint64 `placeholder:"POSITION" help:"Begin behind this position, the last one that was had; 0 begins with all that is kept. Left out, with what comes next."`
 	Filter string  `short:"f" placeholder:"CEL" help:"Only entities for which an expression holds, and those that leave it."`
 	Limit  int     `short:"n" placeholder:"N" help:"End after so many changes."`
@@ -71,6 +71,11 @@ func (c *watchCommand) Run(ctx context.Context) error {
 	if c.Limit < 0 {
 		return Usagef("--limit must not be negative; 0 is no limit")
 	}
+	for _, name := range []*string{c.Pod, c.Name} {
+		if name != nil && *name == "" {
+			return errEmptyName()
+		}
+	}
 	return c.stream(ctx, func(ctx context.Context, s *Session) error {
 		if err := c.there(ctx, s); err != nil {
 			return err
@@ -92,18 +97,21 @@ func (c *watchCommand) there(ctx context.Context, s *Session) error {
 		defer cancel()
 	}
 	var err error
-	if c.Pod == "" {
+	if c.Pod == nil {
 		_, err = s.Limits(ctx)
 	} else {
-		_, err = s.Pod(ctx, c.Pod)
+		_, err = s.Pod(ctx, *c.Pod)
 	}
 	return err
 }
 
 func (c *watchCommand) options() client.WatchOptions {
-	o := client.WatchOptions{Name: c.Name, Filter: c.Filter}
-	if c.Pod != "" {
-		o.Pods = []string{c.Pod}
+	o := client.WatchOptions{Filter: c.Filter}
+	if c.Pod != nil {
+		o.Pods = []string{*c.Pod}
+	}
+	if c.Name != nil {
+		o.Name = *c.Name
 	}
 	if c.From != nil {
 		o.Resume, o.After = true, *c.From

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
@@ -73,12 +74,26 @@ func yamlInside(d *json.Decoder, begin json.Delim) (*yaml.Node, error) {
 // yamlText quotes what is not printable, so that it can be escaped.
 func yamlText(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
+	if otherInYAML11(s) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
 	for _, r := range s {
 		if !unicode.IsPrint(r) {
 			n.Style = yaml.DoubleQuotedStyle
 		}
 	}
 	return n
+}
+
+// otherInYAML11 says whether readers of YAML 1.1 may take a text for a bool, a
+// number to the base of 60, or a sign, beside what YAML 1.2 takes for no text.
+func otherInYAML11(s string) bool {
+	switch strings.ToLower(s) {
+	case "y", "n", "yes", "no", "on", "off", "=", "<<":
+		return true
+	}
+	digits := strings.Trim(s, "0123456789:._+-")
+	return digits == "" && strings.ContainsRune(s, ':')
 }
 
 // yamlNumber keeps the number's text. Its tag is left to the reader, who takes a

@@ -1,0 +1,106 @@
+package cli_test
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What was done is not called undone because the output has no room.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no /dev/full: ", err)
+	}
+	defer full.Close()
+	w := serve(t)
+	for _, args := range [][]string{
+		{"send", "gauges", "oil", "add", "n:=1"}, {"pods"}, {"ls", "gauges"}, {"get", "gauges", "oil"}, {"history", "gauges", "oil"},
+		{"export"}, {"rm", "gauges", "oil"},
+	} {
+		cmd := w.command(args...)
+		cmd.Stdout = full
+		said, err := cmd.StderrPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		text, err := io.ReadAll(said)
+		require.NoError(t, err)
+		require.Error(t, cmd.Wait(), args)
+		require.Equal(t, 1, cmd.ProcessState.ExitCode(), "%v: %s", args, text)
+		require.Contains(t, string(text), "the output cannot be written")
+	}
+	w.fails(3, "get", "gauges", "oil") // it was deleted
+}
+
+// A name that comes from a variable which is not set is no name left out.
+func TestEmptyNamesAreRefused(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	w.must("send", "gauges", "oil", "add", "n:=1")
+	w.fails(2, "rm", "gauges", "", "--cascade")
+	w.fails(2, "rm", "gauges", "")
+	w.fails(2, "watch", "gauges", "")
+	w.fails(2, "watch", "")
+	w.must("get", "gauges", "oil")
+}
+
+// A device or a link is not replaced, whoever asks for it.
+func TestExportReplacesFilesAlone(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	dir := t.TempDir()
+	link, target := filepath.Join(dir, "link"), filepath.Join(dir, "target")
+	require.NoError(t, os.WriteFile(target, []byte("mine"), 0o600))
+	require.NoError(t, os.Symlink(target, link))
+	require.Contains(t, w.fails(2, "export", "-f", link, "--force"), "no ordinary file")
+	require.Contains(t, w.fails(2, "export", "-f", dir, "--force"), "no ordinary file")
+	w.must("export", "-f", target, "--force")
+	_, err := os.Readlink(link)
+	require.NoError(t, err)
+}
+
+// Another text would be stored in the place of what is no UTF-8.
+func TestInvalidUTF8IsRefused(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	w.fails(2, "send", "gauges", "n\xff", "add", "n:=1")
+	w.fails(2, "send", "gauges", "oil", "add", "n=\xff")
+	require.Equal(t, 2, w.feed("{\"n\":\"\xff\"}", "send", "gauges", "oil", "add", "-").code)
+	require.Empty(t, w.must("ls", "gauges"))
+}
+
+// Texts that YAML 1.1 takes for something else are quoted.
+func TestYAMLOfOlderReaders(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	for _, text := range []string{"yes", "Off", "n", "12:30:45", "=", "<<", "null", "1e3", "~", "", "2024-01-01", "0x1f", "1_000"} {
+		require.Zero(t, w.feed(`{"pod":"notes","definition":{"type":"document"}}`+"\n"+`{"pod":"notes","name":"a","state":{"text":"`+text+`"}}`+"\n", "import", "ndjson", "-").code)
+		require.Contains(t, w.must("get", "notes", "a", "--state", "-o", "yaml"), `text: "`+text+`"`)
+	}
+}
+
+// Lines of people are not taken for the end of an export, and files of Windows
+// are read.
+func TestImportOfOddLines(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	lines := "\ufeff" + `{"pod":"notes","definition":{"type":"document"}}` + "\r\n" + `{"pod":"notes","name":"a","state":{"v":1},"end":true}` + "\r\n"
+	require.Zero(t, w.feed(lines, "import", "ndjson", "-").code)
+	w.must("get", "notes", "a")
+}
+
+// Of an import that got no answer nobody knows what was taken.
+func TestImportWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	silent := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	})
+	file := writeFile(t, `{"pod":"notes","name":"a","state":{"v":1}}`+"\n")
+	silent.fails(7, "import", "ndjson", file, "--timeout", "2s")
+}
