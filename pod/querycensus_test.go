@@ -153,7 +153,7 @@ func (r *restless) walk(q pod.Query, many bool) {
 func (r *restless) staying(many bool) (keys []string) {
 	for i, p := range r.of {
 		for at := range 6 {
-			if (i == 0 || many) && !(r.damaged && i == 0 && at == 3) {
+			if (i == 0 || many) && (!r.damaged || i != 0 || at != 3) {
 				keys = append(keys, fmt.Sprintf("%s/a-s%d", p.Name(), at))
 			}
 		}

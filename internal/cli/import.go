@@ -289,7 +289,7 @@ func (i *importing) broken(told, err error) error {
 	}
 	note("%d lines have results, %d of them failed; those behind may or may not have been taken; the same file can be imported again", i.done.Lines, i.done.Failed)
 	var answer *client.Error
-	if ExitCode(told) == ExitUnavailable && !(errors.As(err, &answer) && answer.Status != 0) {
+	if ExitCode(told) == ExitUnavailable && (!errors.As(err, &answer) || answer.Status == 0) {
 		return &failure{code: ExitUnknown, text: told.Error(), cause: told}
 	}
 	return told

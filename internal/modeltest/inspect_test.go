@@ -64,7 +64,7 @@ func (w *world) journal(b *book, r snapshot.Record, changes []persist.Change) {
 			if c.Life < before.Life || c.Revision != 1 && b.exact() && !trims {
 				b.failf("its journal goes from %d-%d to %d-%d", before.Life, before.Revision, c.Life, c.Revision)
 			}
-		} else if c.Revision <= before.Revision || c.Revision != before.Revision+1 && b.exact() && !(trims && over(c)) {
+		} else if c.Revision <= before.Revision || c.Revision != before.Revision+1 && b.exact() && (!trims || !over(c)) {
 			b.failf("its journal of life %d goes from revision %d to %d", c.Life, before.Revision, c.Revision)
 		}
 		if c.Position <= before.Position {
