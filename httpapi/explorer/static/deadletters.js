@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { h, icon, icons, perFrame, setAttributes, setText } from "./dom.js";
 import { count, time, visible } from "./format.js";
 import { enterable, moveFocus } from "./keys.js";
+import { patiently } from "./patience.js";
 import { isAbort, problemNote } from "./problem.js";
 import { formatRoute } from "./route.js";
 import { Stream } from "./stream.js";
@@ -11,7 +12,6 @@ import { Stream } from "./stream.js";
 const most = 500; // rows
 
 class DeadLetters extends HTMLElement {
-  life = new AbortController();
   waiting = []; // that are not shown yet, oldest first
   last = 0; // the number of the newest that was taken
 
@@ -59,15 +59,18 @@ class DeadLetters extends HTMLElement {
 
   disconnectedCallback() {
     this.stream.stop();
-    this.life.abort();
+    this.loading?.abort();
   }
 
   show() {}
 
   // load reads those from before the stream.
   async load() {
+    this.loading?.abort();
+    const { signal } = (this.loading = new AbortController()),
+      read = () => get("v1/deadletters", { limit: most }, { signal });
     try {
-      const list = await get("v1/deadletters", { limit: most }, { signal: this.life.signal });
+      const list = await patiently(read, signal, (err) => this.note.show(err));
       const told = this.waiting.filter((w) => w.kind === "deadletter" && w.data.number > (list.items.at(-1)?.number ?? 0));
       this.body.replaceChildren();
       this.waiting = list.items.map((data) => ({ kind: "deadletter", data }));

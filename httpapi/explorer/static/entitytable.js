@@ -12,6 +12,7 @@ import { headings } from "./headings.js";
 import { h, icon, icons, perFrame, setAttributes, setText } from "./dom.js";
 import { enterable, firstRow, moveFocus } from "./keys.js";
 import { newEntity } from "./newentity.js";
+import { patiently } from "./patience.js";
 import { isAbort, problemNote } from "./problem.js";
 import { formatRoute, go, refine } from "./route.js";
 import { quarantinedRow, Row } from "./rows.js";
@@ -147,22 +148,9 @@ class EntityTable extends HTMLElement {
     const { signal } = (this.loading = new AbortController());
     this.setAttribute("aria-busy", "true");
     try {
-      if (!this.description) await this.describe(signal);
-      const columns = (this.columns = this.chosen()),
-        filter = this.applied;
-      const page = await get(
-        path`v1/pods/${this.pod}/entities`,
-        {
-          filter,
-          sort: this.params.sort,
-          limit: this.size(),
-          timeout: patience,
-          cursor: this.params.cursor,
-          select: ["name", "life", "revision", ...columns].filter((c, i, all) => all.indexOf(c) === i).join(","),
-        },
-        { signal },
-      );
-      this.fill(page, columns);
+      const filter = this.applied,
+        read = () => this.read(filter, signal);
+      this.fill(await patiently(read, signal, (err) => this.fail(err)), this.columns);
       this.number.show(this.pod, filter, signal);
       this.note.show();
       this.loaded = true;
@@ -172,6 +160,23 @@ class EntityTable extends HTMLElement {
       this.fail(err);
     }
     this.setAttribute("aria-busy", "false");
+  }
+
+  async read(filter, signal) {
+    if (!this.description) await this.describe(signal);
+    const columns = (this.columns = this.chosen());
+    return get(
+      path`v1/pods/${this.pod}/entities`,
+      {
+        filter,
+        sort: this.params.sort,
+        limit: this.size(),
+        timeout: patience,
+        cursor: this.params.cursor,
+        select: ["name", "life", "revision", ...columns].filter((c, i, all) => all.indexOf(c) === i).join(","),
+      },
+      { signal },
+    );
   }
 
   fail(err) {

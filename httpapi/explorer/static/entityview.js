@@ -9,6 +9,7 @@ import { get, path, request } from "./api.js";
 import { confirm } from "./dialog.js";
 import { h, icon, icons, perFrame, setAttributes, setText } from "./dom.js";
 import { ago, count, time, visible } from "./format.js";
+import { patiently } from "./patience.js";
 import { isAbort, problemNote } from "./problem.js";
 import { formatRoute, go, here } from "./route.js";
 import { Twin } from "./twin.js";
@@ -91,8 +92,11 @@ class EntityView extends HTMLElement {
   life = new AbortController();
 
   async describe() {
+    const { signal } = this.life,
+      read = () => get(path`v1/pods/${this.twin.pod}`, {}, { signal });
     try {
-      this.description = await get(path`v1/pods/${this.twin.pod}`, {}, { signal: this.life.signal });
+      this.description = await patiently(read, signal, (err) => this.fail(err));
+      if (this.twin.exists !== undefined) this.note.show();
       for (const part of Object.values(this.parts)) part.describe?.(this.description);
     } catch (err) {
       if (!isAbort(err)) this.fail(err);
@@ -172,7 +176,7 @@ class EntityView extends HTMLElement {
   }
 
   fail(err) {
-    this.note.show(err.code === "unreachable" ? undefined : err);
+    this.note.show(err.code === "unreachable" && !err.again ? undefined : err);
     if (this.dataset.state !== "ready") this.dataset.state = "failed";
   }
 

@@ -7,6 +7,7 @@ import { diff } from "./diff.js";
 import { h, perFrame, setAttributes, setText } from "./dom.js";
 import { ago, brief, count, kindOf, time } from "./format.js";
 import { stringify } from "./json.js";
+import { patiently } from "./patience.js";
 import { isAbort, problemNote } from "./problem.js";
 import { here, refine } from "./route.js";
 import { seriesOf } from "./series.js";
@@ -108,7 +109,7 @@ class EntityHistory extends HTMLElement {
     const size = Number(this.size.value),
       last = to || this.twin.revision || 0;
     try {
-      const [page, all] = await this.read(last, to, size, signal);
+      const [page, all] = await patiently(() => this.read(last, to, size, signal), signal, (err) => this.note.show(err));
       this.items = all.reverse();
       this.extra = this.items.length > size ? 1 : 0;
       this.about = page;

@@ -10,11 +10,11 @@ class ProblemNote extends HTMLElement {
   // show takes an error; undefined hides the note.
   show(err) {
     this.hidden = !err;
-    setAttributes(this, { "data-code": err?.code ?? null, "data-status": err?.status ?? null });
+    setAttributes(this, { "data-code": err?.code ?? null, "data-status": err?.status ?? null, "data-again": err?.again ? "true" : null });
     if (!err) return this.replaceChildren();
     const violations = (err.violations ?? []).map((v) => h("li", {}, h("code", {}, v.pointer || "the whole"), " ", v.message));
     this.replaceChildren(
-      h("p", {}, err.code ? h("span", { class: "code" }, err.code.replaceAll("_", " ")) : null, " ", err.message),
+      h("p", {}, err.code ? h("span", { class: "code" }, err.code.replaceAll("_", " ")) : null, " ", err.message, err.again ? " The page asks again by itself." : null),
       ...(violations.length ? [h("ul", {}, violations)] : []),
     );
   }

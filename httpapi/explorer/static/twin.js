@@ -2,6 +2,7 @@
 // what the stream has told of it.
 
 import { entityPath, request } from "./api.js";
+import { patiently } from "./patience.js";
 import { isAbort } from "./problem.js";
 import { Stream } from "./stream.js";
 
@@ -40,12 +41,14 @@ export class Twin extends EventTarget {
     return `"${this.life}-${this.revision}"`;
   }
 
-  // load reads the present state.
+  // load reads the present state, and goes on trying where that may help: until it
+  // is read, nothing else is shown.
   async load() {
     this.loading?.abort();
     const { signal } = (this.loading = new AbortController());
     try {
-      this.#set(true, (await request("GET", this.path, { signal })).value);
+      const read = () => request("GET", this.path, { signal });
+      this.#set(true, (await patiently(read, signal, (err) => this.#tell("fail", err))).value);
     } catch (err) {
       if (isAbort(err)) return;
       if (err.code !== "no_such_entity") return this.#tell("fail", err);
