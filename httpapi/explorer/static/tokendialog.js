@@ -29,7 +29,10 @@ class TokenDialog extends HTMLElement {
         h("div", { class: "actions" }, h("button", { type: "submit", class: "primary" }, "Go on")),
       ),
     );
-    this.box.addEventListener("cancel", (e) => e.preventDefault()); // nothing can be shown without
+    // Nothing can be shown without. A browser lets itself be prevented only once
+    // the user has done something, so that the dialog may have to come back.
+    this.box.addEventListener("cancel", (e) => e.preventDefault());
+    this.box.addEventListener("close", () => token.asked && !this.box.open && this.ask(""));
     this.append(this.box);
     token.addEventListener("ask", (e) => this.ask(e.detail));
     if (token.asked) this.ask("");
