@@ -1,15 +1,17 @@
 // Scales of charts: where a number stands, and which numbers to write beside.
 
-const nice = [1, 2, 2.5, 5, 10];
+const nice = [1, 2, 2.5, 5, 10],
+  largest = Number.MAX_VALUE; // all of it stays below, also what lies between such numbers
 
 // ticks are round numbers between two, about so many.
 export function ticks(low, high, about) {
   if (!(high > low)) return [low];
-  const rough = (high - low) / Math.max(1, about),
+  const some = Math.max(1, about),
+    rough = high / some - low / some,
     power = 10 ** Math.floor(Math.log10(rough));
   const step = power * nice.find((n) => n * power >= rough * 0.999999);
   const found = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9 && found.length < 100; i++)
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= Math.min(high + step * 1e-9, largest) && found.length < 100; i++)
     found.push(Number((i * step).toPrecision(12)));
   return found;
 }
@@ -21,18 +23,15 @@ export function range(numbers) {
     high = -Infinity;
   for (const n of numbers) [low, high] = [Math.min(low, n), Math.max(high, n)];
   if (low > high) return [0, 1];
-  if (low === high) {
-    const pad = Math.abs(low) * 0.05 || 1;
-    return [low - pad, high + pad];
-  }
-  const pad = (high - low) * 0.06;
-  return [low - pad, high + pad];
+  const pad = low === high ? Math.abs(low) * 0.05 || 1 : high * 0.06 - low * 0.06;
+  return [Math.max(low - pad, -largest), Math.min(high + pad, largest)];
 }
 
 // linear maps numbers from one range to another.
 export function linear([from, to], [start, end]) {
-  const factor = to === from ? 0 : (end - start) / (to - from);
-  return (n) => start + (n - from) * factor;
+  const part = Number.isFinite(to - from) ? 1 : 0.25,
+    span = to * part - from * part;
+  return (n) => (span === 0 ? start : start + (end - start) * ((n * part - from * part) / span));
 }
 
 const spans = [
