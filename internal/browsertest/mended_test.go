@@ -5,8 +5,13 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
 )
 
 // refusing is a proxy before a server that answers the first GET of each of some
@@ -14,9 +19,7 @@ import (
 func refusing(t *testing.T, s *server, status int, paths ...string) *server {
 	t.Helper()
 	to, err := url.Parse(s.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var mu sync.Mutex
 	left := make(map[string]bool)
 	for _, p := range paths {
@@ -62,11 +65,76 @@ func TestAViewThatWasRefusedAsksAgain(t *testing.T) {
 	becomes(b, `"north"`, value, "/hall")
 	b.until(`!document.querySelector("entity-view button[data-action=edit]").hidden`)
 	b.until(`!document.querySelector("entity-view > problem-note").checkVisibility()`)
-	if _, err := press.Merge(t.Context(), map[string]string{"hall": "south"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := press.Merge(t.Context(), map[string]string{"hall": "south"})
+	require.NoError(t, err)
 	becomes(b, `"south"`, value, "/hall")
 	b.view(podView("machines"))
 	becomes(b, []string{"press-7"}, rows)
 	b.view("#/deadletters")
+}
+
+// The question for a token comes back when it was closed without one.
+func TestTheQuestionForATokenCannotBeLost(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "tokens")
+	require.NoError(t, os.WriteFile(file, []byte("read look-only-2f9c1b\n"), 0o600))
+	b := blank(t, twinsrv(t, "--token-file", file))
+	b.allow(http.StatusUnauthorized, "/")
+	b.navigate(b.origin + "/" + podView("machines"))
+	const dialog = `token-dialog dialog`
+	b.until(`document.querySelector(%s)?.open`, dialog)
+	run[any](b, `void (window.browsertestClosed = 0, document.querySelector(%s).addEventListener("close", () => window.browsertestClosed++))`, dialog)
+	run[any](b, `void document.querySelector(%s).close()`, dialog) // as Escape does in a page that nobody has touched yet
+	b.until(`window.browsertestClosed == 1 && document.querySelector(%s).open`, dialog)
+	b.press(kb.Escape)
+	b.write(`token-dialog dialog[open] input[name=token]`, "look-only-2f9c1b")
+	b.allow(http.StatusNotFound, "/")
+	b.press(kb.Enter)
+	b.until(`!document.querySelector(%s).open && document.querySelector("status-bar").dataset.state != "unauthorized"`, dialog)
+}
+
+// A scale holds whatever numbers there are.
+func TestScalesStayFinite(t *testing.T) {
+	t.Parallel()
+	b := open(t, twinsrv(t), "/")
+	b.until(`document.querySelector("pod-list")`)
+	for _, numbers := range []string{"[1.7e308, -1.7e308]", "[1.7976931348623157e308]", "[-1.7976931348623157e308, 0]", "[0, 5e-324]", "[5e-324]", "[1e300, 1.0000000000000002e300]"} {
+		becomes(b, true, `(async () => {
+			const m = await import("./explorer/scale.js"), n = `+numbers+`;
+			const r = m.range(n), y = m.linear(r, [100, 0]);
+			return [...r, ...m.ticks(...r, 5), ...n.map(y), ...m.ticks(...r, 5).map(y)].every(Number.isFinite);
+		})()`)
+	}
+}
+
+// What waits over a restart of the server is shown: the letters of before, that
+// there was one, and those since, which are counted anew.
+func TestDeadLettersThatWaitOverARestartAreShown(t *testing.T) {
+	t.Parallel()
+	b := explore(t, twinsrv(t), "#/deadletters")
+	run[any](b, `void (() => {
+		const view = document.querySelector("dead-letters");
+		const tell = (from, to) => {
+			for (let number = from; number <= to; number++)
+				view.told("deadletter", {number, at: "2026-01-31T12:00:00Z", to: "machines/press-7", message: "m", reason: "none"});
+		};
+		view.stopOrGo();
+		tell(1, 50);
+		view.told("gap", {reason: "restarted"});
+		tell(1, 3);
+		view.stopOrGo();
+	})()`)
+	const first = `[...document.querySelectorAll("dead-letters tbody tr")].slice(0, 6).map(r => r.dataset.number ?? r.dataset.gap)`
+	becomes(b, []string{"3", "2", "1", "restarted", "50", "49"}, first)
+	// As many may wait that the restart itself is no longer one of them.
+	run[any](b, `void (() => {
+		const view = document.querySelector("dead-letters");
+		view.stopOrGo();
+		view.told("gap", {reason: "restarted"});
+		for (let number = 1; number <= 600; number++)
+			view.told("deadletter", {number, at: "2026-01-31T12:00:00Z", to: "machines/press-7", message: "m", reason: "none"});
+		view.stopOrGo();
+	})()`)
+	becomes(b, []string{"600", "599", "598", "597", "596", "595"}, first)
+	becomes(b, 500, `document.querySelectorAll("dead-letters tbody tr").length`)
 }

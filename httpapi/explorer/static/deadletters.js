@@ -71,8 +71,10 @@ class DeadLetters extends HTMLElement {
       read = () => get("v1/deadletters", { limit: most }, { signal });
     try {
       const list = await patiently(read, signal, (err) => this.note.show(err));
-      const told = this.waiting.filter((w) => w.kind === "deadletter" && w.data.number > (list.items.at(-1)?.number ?? 0));
+      const since = this.waiting.slice(this.waiting.findLastIndex(isRestart) + 1), // of before, the list has nothing
+        told = since.filter((w) => w.kind === "deadletter" && w.data.number > (list.items.at(-1)?.number ?? 0));
       this.body.replaceChildren();
+      this.last = 0;
       this.waiting = list.items.map((data) => ({ kind: "deadletter", data }));
       this.waiting.push(...told);
       this.total = list.count;
@@ -85,10 +87,12 @@ class DeadLetters extends HTMLElement {
   }
 
   told(kind, data) {
-    if (kind === "gap" && data.reason === "restarted") this.last = 0; // they are counted anew
     if (kind !== "gap" && kind !== "deadletter") return;
     this.waiting.push({ kind, data });
-    if (this.waiting.length > most) this.waiting.splice(0, this.waiting.length - most);
+    if (this.waiting.length > most) {
+      const restart = this.waiting.splice(0, this.waiting.length - most).findLast(isRestart);
+      if (restart) this.waiting.unshift(restart); // without it those behind it would be taken for old ones
+    }
     this.total = data.number ?? this.total;
     this.draw();
   }
@@ -98,6 +102,7 @@ class DeadLetters extends HTMLElement {
     this.showPause();
     if (this.paused) return;
     for (const { kind, data } of this.waiting) {
+      if (isRestart({ kind, data })) this.last = 0; // they are counted anew
       if (kind === "deadletter" && data.number <= this.last) continue;
       if (kind === "deadletter") this.last = data.number;
       this.body.prepend(kind === "gap" ? gap(data) : row(data));
@@ -119,6 +124,10 @@ class DeadLetters extends HTMLElement {
     if (this.pause.textContent !== text) this.pause.replaceChildren(icon(this.paused ? icons.play : icons.pause), text);
     setAttributes(this.pause, { "aria-pressed": String(Boolean(this.paused)) });
   }
+}
+
+function isRestart({ kind, data }) {
+  return kind === "gap" && data.reason === "restarted";
 }
 
 function row(letter) {
