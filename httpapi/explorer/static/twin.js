@@ -6,6 +6,8 @@ import { patiently } from "./patience.js";
 import { isAbort } from "./problem.js";
 import { Stream } from "./stream.js";
 
+const most = 1000; // events that are kept while a state is being read
+
 // Twin tells of itself by events: "load" when it was read, "change" with {kind,
 // data, before} when the stream told of a change, "fail" with an error.
 export class Twin extends EventTarget {
@@ -67,7 +69,11 @@ export class Twin extends EventTarget {
 
   #told(kind, data) {
     if (kind === "gap") return;
-    if (this.loading) return void (this.#early.length < 1000 && this.#early.push([kind, data]));
+    if (this.loading) {
+      this.#early.push([kind, data]);
+      if (this.#early.length > most) this.#early.shift(); // the newest say what it is now; missed counts the others
+      return;
+    }
     if (data.life < this.life || (data.life === this.life && data.revision <= this.revision)) return;
     const before = this.exists ? this.state : undefined;
     if (data.life === this.life) this.missed += data.revision - this.revision - 1;
