@@ -1,6 +1,8 @@
 package browsertest
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -14,40 +16,46 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// refusing is a proxy before a server that answers the first GET of each of some
-// paths as a server does that has too much to do.
-func refusing(t *testing.T, s *server, status int, paths ...string) *server {
+// proxied is a proxy before a server, which has f answer, or pass on.
+func proxied(t *testing.T, s *server, f func(w http.ResponseWriter, r *http.Request, pass http.Handler)) *server {
 	t.Helper()
 	to, err := url.Parse(s.url)
 	require.NoError(t, err)
+	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.Out.Host = r.In.Host
+	}, FlushInterval: -1}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f(w, r, pass) }))
+	t.Cleanup(func() {
+		proxy.CloseClientConnections()
+		proxy.Close()
+	})
+	return &server{t: t, url: proxy.URL}
+}
+
+// refusing is a proxy that answers the first GET of each of some paths as a
+// server does that has too much to do.
+func refusing(t *testing.T, s *server, status int, paths ...string) *server {
+	t.Helper()
 	var mu sync.Mutex
 	left := make(map[string]bool)
 	for _, p := range paths {
 		left[p] = true
 	}
-	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(to)
-		r.Out.Host = r.In.Host
-	}, FlushInterval: -1}
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return proxied(t, s, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
 		mu.Lock()
 		refused := left[r.URL.Path] && r.Header.Get("Accept") == "application/json"
 		if refused {
 			delete(left, r.URL.Path)
 		}
 		mu.Unlock()
-		if refused {
-			w.Header().Set("Retry-After", "1")
-			w.WriteHeader(status)
+		if !refused {
+			pass.ServeHTTP(w, r)
 			return
 		}
-		pass.ServeHTTP(w, r)
-	}))
-	t.Cleanup(func() {
-		proxy.CloseClientConnections()
-		proxy.Close()
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(status)
 	})
-	return &server{t: t, url: proxy.URL}
 }
 
 // A view that is refused once asks again, and then shows what there is and what
@@ -137,4 +145,63 @@ func TestDeadLettersThatWaitOverARestartAreShown(t *testing.T) {
 	})()`)
 	becomes(b, []string{"600", "599", "598", "597", "596", "595"}, first)
 	becomes(b, 500, `document.querySelectorAll("dead-letters tbody tr").length`)
+}
+
+// Of more changes than the page keeps while it reads a state, the newest count.
+func TestAStateThatComesLateIsTheNewest(t *testing.T) {
+	t.Parallel()
+	s := twinsrv(t)
+	press := document(t, s, "press-7", `{"n":0}`)
+	asked, release := make(chan struct{}), make(chan struct{})
+	var once, free sync.Once
+	p := proxied(t, s, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+		if r.URL.Path != "/v1/pods/machines/entities/press-7" {
+			pass.ServeHTTP(w, r)
+			return
+		}
+		held := httptest.NewRecorder()
+		pass.ServeHTTP(held, r)
+		once.Do(func() { close(asked) })
+		<-release
+		maps.Copy(w.Header(), held.Header())
+		w.WriteHeader(held.Code)
+		_, _ = w.Write(held.Body.Bytes())
+	})
+	t.Cleanup(func() { free.Do(func() { close(release) }) })
+	b := open(t, p, "/"+entityView("machines", "press-7"))
+	<-asked
+	const many = 1100
+	for n := range many {
+		_, err := press.Merge(t.Context(), map[string]int{"n": n + 1})
+		require.NoError(t, err)
+	}
+	free.Do(func() { close(release) })
+	becomes(b, fmt.Sprint(many), value, "/n")
+	becomes(b, fmt.Sprint(many+1), `document.querySelector("entity-view").dataset.revision`)
+}
+
+// Whoever edits what is deleted meanwhile sees it, loses nothing, and can make it
+// again.
+func TestADeletionWhileEditingIsAConflict(t *testing.T) {
+	t.Parallel()
+	s := twinsrv(t)
+	press := document(t, s, "press-7", `{"hall":"north"}`)
+	b := explore(t, s, entityView("machines", "press-7"))
+	b.allow(http.StatusNotFound, "/press-7")
+	b.allow(http.StatusPreconditionFailed, "/state")
+	b.edit(`{"hall":"west"}`)
+	err := press.Delete(t.Context())
+	require.NoError(t, err)
+	b.until(`document.querySelector("state-editor .notice")?.innerText.includes("deleted")`)
+	for _, round := range []string{"back", "make-again"} {
+		b.click(save)
+		b.until(`document.querySelector("state-editor")?.dataset.state == "conflict"`)
+		b.click(`state-conflict button[data-action=` + round + `]`)
+		if round == "back" {
+			becomes(b, `{"hall":"west"}`, `document.querySelector(%s).value`, editText)
+		}
+	}
+	b.until(`!document.querySelector("state-editor")`)
+	becomes(b, `"west"`, value, "/hall")
+	require.JSONEq(t, `{"hall":"west"}`, state(t, press))
 }

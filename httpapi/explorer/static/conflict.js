@@ -68,6 +68,31 @@ class StateConflict extends HTMLElement {
     this.querySelector("h2").focus();
   }
 
+  // showDeleted says that others have deleted what the user has changed.
+  showDeleted(base, yours) {
+    const action = (name, cls, text, decide) => h("button", { "data-action": name, class: cls, click: decide }, text);
+    this.append(
+      h(
+        "div",
+        { class: "card padded" },
+        h("div", { class: "card-head" }, h("h2", { tabindex: "-1" }, "Somebody else has deleted it")),
+        h(
+          "p",
+          {},
+          `You began at revision ${count(base.revision)}. It is no more, and what you wrote is kept here: made again with it, it begins a new life.`,
+        ),
+        h(
+          "div",
+          { class: "actions" },
+          action("back", "", "Edit on", () => this.dispatchEvent(new Event("back"))),
+          action("take-theirs", "", "Leave it deleted", () => this.dispatchEvent(new Event("theirs"))),
+          action("make-again", "primary", "Make it again with yours", () => this.decide(yours)),
+        ),
+      ),
+    );
+    this.querySelector("h2").focus();
+  }
+
   row(place) {
     const side = (name) => {
       const value = place[name],

@@ -51,6 +51,7 @@ class StatePanel extends HTMLElement {
     if (this.twin.exists) this.tree.show(this.twin.state, this.twin.revision, this.life === this.twin.life);
     this.life = this.twin.life;
     this.allow();
+    this.editor?.changed();
   }
 
   changed({ kind, data, before }) {
@@ -158,22 +159,27 @@ class StateEditor extends HTMLElement {
   changed() {
     const { twin } = this;
     this.news.hidden = twin.revision === this.base.revision && twin.life === this.base.life;
+    if (!twin.exists) this.news.hidden = false;
     setText(
       this.news,
-      `Somebody else has changed it: it is at revision ${count(twin.revision)} now. When you save, you will see what both of you changed.`,
+      twin.exists
+        ? `Somebody else has changed it: it is at revision ${count(twin.revision)} now. When you save, you will see what both of you changed.`
+        : "Somebody else has deleted it. When you save, you can make it again.",
     );
   }
 
+  // put saves a text, provided that the state is still that of an ETag, or without
+  // one that there is no such entity.
   async put(text, etag) {
     this.dataset.state = "saving";
     this.save.disabled = true;
     this.note.show();
     try {
-      await request("PUT", this.twin.path + "/state", { body: text, headers: { "If-Match": etag } });
+      await request("PUT", this.twin.path + "/state", { body: text, headers: etag ? { "If-Match": etag } : { "If-None-Match": "*" } });
       this.dataset.state = "saved";
       this.done();
     } catch (err) {
-      if (err.code === "stale_revision" || err.code === "condition_failed") return this.conflict();
+      if (["stale_revision", "condition_failed", "no_such_entity"].includes(err.code)) return this.conflict();
       this.dataset.state = "editing";
       this.note.show(err);
     } finally {
@@ -187,8 +193,10 @@ class StateEditor extends HTMLElement {
     try {
       theirs = await request("GET", this.twin.path);
     } catch (err) {
-      this.dataset.state = "editing";
-      return this.note.show(err);
+      if (err.code !== "no_such_entity") {
+        this.dataset.state = "editing";
+        return this.note.show(err);
+      }
     }
     this.dataset.state = "conflict";
     this.querySelector("state-conflict")?.remove();
@@ -197,7 +205,7 @@ class StateEditor extends HTMLElement {
       view.remove();
       this.form.hidden = false;
       this.text.value = stringify(detail, "  ");
-      this.put(this.text.value, theirs.etag);
+      this.put(this.text.value, theirs?.etag);
     });
     view.addEventListener("theirs", () => this.done());
     view.addEventListener("back", () => {
@@ -208,7 +216,8 @@ class StateEditor extends HTMLElement {
     });
     this.form.hidden = true;
     this.append(view);
-    view.show(this.base, theirs.value, this.state());
+    if (theirs) view.show(this.base, theirs.value, this.state());
+    else view.showDeleted(this.base, this.state());
   }
 }
 
