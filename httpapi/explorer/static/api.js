@@ -2,6 +2,7 @@
 // the page also works behind a proxy that serves it below a prefix.
 
 import { parse, stringify } from "./json.js";
+import { isStep } from "./route.js";
 import { token } from "./token.js";
 
 // base is where the API is: the page's files are in a folder of it.
@@ -26,8 +27,11 @@ export class Unreachable extends Error {
   }
 }
 
-// path makes a path of a template, with its values encoded as one segment each.
+// path makes a path of a template, with its values encoded as one segment each. It
+// fails where that would be the path of something else.
 export function path(parts, ...values) {
+  const step = values.find(isStep);
+  if (step) throw new Problem({ status: 0, code: "bad_name", detail: `a name cannot be ${step} here: addresses take that for a step` });
   return parts.reduce((text, part, i) => text + encodeURIComponent(values[i - 1]) + part);
 }
 

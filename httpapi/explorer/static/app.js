@@ -11,7 +11,7 @@ import "./statusbar.js";
 import "./tokendialog.js";
 import { h, icon, icons, setAttributes } from "./dom.js";
 import { visible } from "./format.js";
-import { formatRoute, here } from "./route.js";
+import { formatRoute, here, isStep } from "./route.js";
 import { applyTheme, nextTheme, theme } from "./theme.js";
 import { token } from "./token.js";
 
@@ -90,7 +90,7 @@ class TwinExplorer extends HTMLElement {
     document.title = titleOf(route);
     if (this.what === what) return this.view.show(route);
     this.what = what;
-    this.view = document.createElement(elements[route.view]);
+    this.view = [route.pod, route.name].some(isStep) ? nowhere() : document.createElement(elements[route.view]);
     this.view.dataset.state = "loading";
     this.main.dataset.view = route.view;
     this.main.replaceChildren(this.view);
@@ -146,6 +146,14 @@ function titleOf(route) {
     entity: `${visible(route.name ?? "")} – ${route.pod}`,
   };
   return `${place[route.view]} – twinsrv`;
+}
+
+// nowhere stands where an address leads to nothing that could be asked for.
+function nowhere() {
+  const text = "The page cannot show what is called . or .., since addresses take these for steps.";
+  const view = h("p", { class: "notice" }, text);
+  view.show = () => (view.dataset.state = "failed");
+  return view;
 }
 
 function logo() {

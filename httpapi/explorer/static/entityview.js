@@ -30,7 +30,7 @@ class EntityView extends HTMLElement {
     this.gone = h("p", { class: "notice", hidden: true });
     this.delete = h(
       "button",
-      { "data-action": "delete", class: "danger quiet", click: () => this.askToDelete() },
+      { "data-action": "delete", class: "danger quiet", hidden: true, click: () => this.askToDelete() },
       icon(icons.trash),
       "Delete",
     );

@@ -62,9 +62,8 @@ class NewEntity extends HTMLElement {
       { name: pod } = this.description,
       name = this.name.value;
     if (body === undefined) return;
-    const entity = entityPath(pod, name);
     try {
-      await send(entity, this.select.value, body, { absent: true });
+      await send(entityPath(pod, name), this.select.value, body, { absent: true });
       this.box.close();
       go({ view: "entity", pod, name });
     } catch (err) {

@@ -34,6 +34,12 @@ export function formatRoute({ view, pod, name, tab, params = {} }) {
   return query.size ? `${text}?${query}` : text;
 }
 
+// isStep reports whether addresses take a name for a step, encoded or not, so that
+// none leads to what has it.
+export function isStep(name) {
+  return name === "." || name === "..";
+}
+
 // here is the place that the page is at. location.hash will not do: some browsers
 // decode it.
 export function here() {
