@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -204,4 +205,43 @@ func TestADeletionWhileEditingIsAConflict(t *testing.T) {
 	b.until(`!document.querySelector("state-editor")`)
 	becomes(b, `"west"`, value, "/hall")
 	require.JSONEq(t, `{"hall":"west"}`, state(t, press))
+}
+
+// A chart reads numbers out as they are, and says what it cannot draw.
+func TestChartsKeepTheTextOfNumbers(t *testing.T) {
+	t.Parallel()
+	s := twinsrv(t)
+	press := document(t, s, "press-7", `{"n":1e400}`)
+	for _, n := range []string{"2.50", "9007199254740997"} {
+		_, err := press.Put(t.Context(), json.RawMessage(`{"n":`+n+`}`))
+		require.NoError(t, err)
+	}
+	b := explore(t, s, entityView("machines", "press-7", "history"))
+	const chart = `document.querySelector("number-chart[data-path='state.n']")`
+	b.until(chart)
+	becomes(b, "9007199254740997", chart+`.querySelector("strong")?.innerText`)
+	becomes(b, "1 value is beyond the scale, and only in the table.", chart+`.querySelector("[data-field=beyond]").innerText`)
+	becomes(b, 2, chart+`.querySelectorAll("circle[data-point]").length`)
+	b.click(`number-chart[data-path='state.n'] summary`)
+	becomes(b, []string{"9007199254740997", "2.50", "1e400"}, `[...`+chart+`.querySelectorAll("td[data-value]")].map(c => c.innerText)`)
+}
+
+// What is called as a step of an address is leads nowhere else.
+func TestNamesThatAreStepsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := twinsrv(t)
+	document(t, s, "press-7", `{"hall":"north"}`)
+	b := explore(t, s, podView("machines"))
+	for _, fragment := range []string{"#/pods/machines/..", "#/pods/machines/.", "#/pods/.."} {
+		b.hash(fragment)
+		b.until(`document.querySelector("main > .notice")?.innerText.includes("steps")`)
+		b.view(podView("machines"))
+	}
+	b.click(`entity-table button[data-action=new]`)
+	b.write(`new-entity input[name=name]`, "..")
+	b.click(`new-entity button[type=submit]`)
+	b.until(`document.querySelector("new-entity problem-note")?.dataset.code == "bad_name"`)
+	for _, address := range b.asked() {
+		require.NotContains(t, address, "/..")
+	}
 }

@@ -3,7 +3,7 @@
 // and the arrow keys, and a table has the same.
 
 import { h, setAttributes, setText, svg } from "./dom.js";
-import { axis, count, time } from "./format.js";
+import { axis, brief, count, time } from "./format.js";
 import { label } from "./paths.js";
 import { linear, range, ticks, timeText, timeTicks } from "./scale.js";
 
@@ -30,7 +30,8 @@ class NumberChart extends HTMLElement {
     });
     this.table = h("details", {}, h("summary", {}, "As a table"));
     this.table.addEventListener("toggle", () => this.fillTable());
-    this.append(h("div", { class: "chart-head" }, this.heading, this.reading), this.drawing, this.table);
+    this.beyond = h("p", { "data-field": "beyond", class: "muted", hidden: true });
+    this.append(h("div", { class: "chart-head" }, this.heading, this.reading), this.drawing, this.beyond, this.table);
     this.watching = new ResizeObserver(() => this.draw());
     this.watching.observe(this);
   }
@@ -41,12 +42,18 @@ class NumberChart extends HTMLElement {
     this.replaceChildren();
   }
 
-  // show draws points over time or over revisions.
-  show(path, points, by) {
-    Object.assign(this, { path, points, by });
+  // show draws points over time or over revisions. Those beyond any scale stand in
+  // the table only.
+  show(path, all, by) {
+    const points = all.filter((p) => Number.isFinite(p.value));
+    Object.assign(this, { path, all, points, by });
     setAttributes(this, { "data-path": path, "data-points": points.length });
     if (!this.drawing) return;
     setText(this.heading, label(path));
+    const beyond = all.length - points.length;
+    this.beyond.hidden = beyond === 0;
+    setText(this.beyond, `${count(beyond)} ${beyond === 1 ? "value is" : "values are"} beyond the scale, and only in the table.`);
+    if (points.length === 0) this.reading.replaceChildren();
     this.mark(-1);
     this.draw();
     this.fillTable();
@@ -123,10 +130,11 @@ class NumberChart extends HTMLElement {
   }
 
   says() {
+    if (this.points.length === 0) return `${label(this.path)}: no value that can be drawn`;
     const values = this.points.map((p) => p.value),
       low = Math.min(...values),
       high = Math.max(...values);
-    return `${label(this.path)}: ${count(values.length)} values from ${axis(low)} to ${axis(high)}, the last one ${axis(values.at(-1))}. The arrow keys go through them.`;
+    return `${label(this.path)}: ${count(values.length)} values from ${axis(low)} to ${axis(high)}, the last one ${this.points.at(-1).text}. The arrow keys go through them.`;
   }
 
   // mark shows one point's value; with -1 the last one's, and no mark.
@@ -135,7 +143,7 @@ class NumberChart extends HTMLElement {
     const p = this.points?.[i] ?? this.points?.at(-1);
     if (!p) return;
     this.reading.replaceChildren(
-      h("strong", {}, String(p.value)),
+      h("strong", {}, brief(p.text, 40)),
       i < 0 ? "" : h("span", { class: "muted" }, ` r${count(p.revision)}, ${time(p.time)}`),
     );
     if (!this.cursor) return;
@@ -150,6 +158,7 @@ class NumberChart extends HTMLElement {
     if (!this.at) return;
     const x = event.clientX - this.drawing.getBoundingClientRect().left;
     let best = 0;
+    if (this.at.length === 0) return;
     this.at.forEach(([px], i) => Math.abs(px - x) < Math.abs(this.at[best][0] - x) && (best = i));
     this.mark(best);
   }
@@ -187,7 +196,7 @@ class NumberChart extends HTMLElement {
           h(
             "tbody",
             {},
-            [...this.points]
+            [...this.all]
               .reverse()
               .map((p) =>
                 h(
@@ -195,7 +204,7 @@ class NumberChart extends HTMLElement {
                   {},
                   h("td", { class: "number" }, count(p.revision)),
                   h("td", {}, time(p.time)),
-                  h("td", { class: "number" }, String(p.value)),
+                  h("td", { class: "number", "data-value": p.text }, brief(p.text, 400)),
                 ),
               ),
           ),

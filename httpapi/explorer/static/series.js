@@ -1,14 +1,15 @@
 // The numbers of an entity's states over its revisions.
 
-import { isObject, numberOf } from "./json.js";
+import { Exact, isObject, numberOf } from "./json.js";
 import { formatPath } from "./paths.js";
 
 const deepest = 4; // levels of the state
 const most = 40; // paths
 
 // seriesOf returns for each path at which a number stands in some revision its
-// points, {life, revision, time, value}, oldest first. A revision without the
-// number has no point.
+// points, {life, revision, time, value, text}, oldest first: text is the number as
+// it is, value what it is drawn as, and infinite if it is beyond JavaScript's. A
+// revision without the number has no point.
 export function seriesOf(revisions) {
   const found = new Map();
   for (const r of revisions) {
@@ -19,17 +20,17 @@ export function seriesOf(revisions) {
 
 function collect(state, steps, r, found) {
   for (const [name, value] of Object.entries(state)) {
-    const n = numberOf(value);
-    if (n !== undefined) add(formatPath([...steps, name]), n, r, found);
+    const n = value instanceof Exact ? Number(value.text) : numberOf(value);
+    if (n !== undefined) add(formatPath([...steps, name]), n, String(value), r, found);
     else if (isObject(value) && steps.length < deepest) collect(value, [...steps, name], r, found);
   }
 }
 
-function add(path, value, { life, revision, changed }, found) {
+function add(path, value, text, { life, revision, changed }, found) {
   let points = found.get(path);
   if (!points) {
     if (found.size >= most) return;
     found.set(path, (points = []));
   }
-  points.push({ life, revision, time: Date.parse(changed), value });
+  points.push({ life, revision, time: Date.parse(changed), value, text });
 }
