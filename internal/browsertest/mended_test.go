@@ -245,3 +245,20 @@ func TestNamesThatAreStepsAreRefused(t *testing.T) {
 		require.NotContains(t, address, "/..")
 	}
 }
+
+// A text that is no filter can be searched for in the names.
+func TestATextThatIsNoFilterIsSearchedInNames(t *testing.T) {
+	t.Parallel()
+	s := twinsrv(t)
+	document(t, s, "tower press 7", `{"hall":"north"}`)
+	document(t, s, "pump 7", `{"hall":"north"}`)
+	b := explore(t, s, podView("machines"))
+	becomes(b, []string{"pump 7", "tower press 7"}, rows)
+	b.allow(http.StatusBadRequest, "filter")
+	b.allow(http.StatusUnprocessableEntity, "filter")
+	b.write(`filter-field input`, "press 7")
+	b.click(`filter-field button[data-action=search]`)
+	becomes(b, []string{"tower press 7"}, rows)
+	becomes(b, `name.contains("press 7")`, `document.querySelector("filter-field input").value`)
+	b.until(`!document.querySelector("filter-field button")`)
+}

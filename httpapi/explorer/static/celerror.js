@@ -10,6 +10,12 @@ export function markFault(text, { line, column }) {
   return { before: signs.slice(0, at).join(""), at: signs[at] ?? "", behind: signs.slice(at + 1).join("") };
 }
 
+// nameSearch is a filter for the names that contain a text which is no filter;
+// undefined if the text looks like the beginning of one.
+export function nameSearch(text) {
+  return text && !/["'()=<>!&|?{}[\]\n]/.test(text) ? `name.contains(${JSON.stringify(text)})` : undefined;
+}
+
 // shortened leaves out of a problem's text what stands elsewhere: that it is the
 // filter, and where in it; and that a parser would have taken many other things.
 export function shortened(detail) {

@@ -1,6 +1,6 @@
 // <filter-field> takes a filter in CEL and shows what is wrong with it, where.
 
-import { markFault, shortened } from "./celerror.js";
+import { markFault, nameSearch, shortened } from "./celerror.js";
 import { h, later, setAttributes } from "./dom.js";
 
 const pause = 300; // milliseconds after a key
@@ -90,6 +90,10 @@ class FilterField extends HTMLElement {
       ...(mark ? [h("code", { "data-field": "caret" }, mark.before, h("mark", {}, mark.at || "\u00a0"), mark.behind)] : []),
       h("p", {}, mark ? h("span", { class: "code" }, place) : null, " ", shortened(problem.message)),
     );
+    const filter = problem.code === "bad_filter" ? nameSearch(this.value) : undefined,
+      search = () => ((this.input.value = filter), this.input.focus(), this.apply());
+    if (filter)
+      this.fault.append(h("button", { type: "button", "data-action": "search", click: search }, `Search names that contain “${this.value}”`));
     this.fault.hidden = false;
   }
 }
