@@ -12,8 +12,10 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -43,6 +45,11 @@ func refusing(t *testing.T, s *server, status int, paths ...string) *server {
 	for _, p := range paths {
 		left[p] = true
 	}
+	t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		assert.Empty(t, left, "these were not asked for")
+	})
 	return proxied(t, s, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
 		mu.Lock()
 		refused := left[r.URL.Path] && r.Header.Get("Accept") == "application/json"
@@ -170,7 +177,11 @@ func TestAStateThatComesLateIsTheNewest(t *testing.T) {
 	})
 	t.Cleanup(func() { free.Do(func() { close(release) }) })
 	b := open(t, p, "/"+entityView("machines", "press-7"))
-	<-asked
+	select {
+	case <-asked:
+	case <-time.After(*patience):
+		require.FailNow(t, "the page does not ask for the state")
+	}
 	const many = 1100
 	for n := range many {
 		_, err := press.Merge(t.Context(), map[string]int{"n": n + 1})
