@@ -130,8 +130,8 @@ type versionCommand struct{}
 
 // Run prints the version.
 func (versionCommand) Run() error {
-	fmt.Println(version())
-	return nil
+	_, err := fmt.Println(version())
+	return err
 }
 
 // version is that of the program's module, as it was built.

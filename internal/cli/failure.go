@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/twinsrv/twinsrv/client"
@@ -126,6 +127,8 @@ func (s *Session) unanswered(ctx context.Context, err error) error {
 		f.text = fmt.Sprintf("no server answers at %s: %v; start it, or say where it is with --server", s.shown, dial)
 	case errors.As(err, &syntax), errors.As(err, &shape):
 		f.code, f.text = ExitFailed, fmt.Sprintf("%s does not answer as a twinsrv server does; is the address right? %s", s.shown, Printable(err.Error()))
+	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		f.code, f.text = ExitFailed, fmt.Sprintf("%s speaks http, not https; say so with --server", s.shown)
 	default:
 		var lost interface{ Timeout() bool } // what the network did
 		if !wrote && !errors.As(err, &lost) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -103,4 +103,6 @@ func TestImportWithoutAnAnswer(t *testing.T) {
 	})
 	file := writeFile(t, `{"pod":"notes","name":"a","state":{"v":1}}`+"\n")
 	silent.fails(7, "import", "ndjson", file, "--timeout", "2s")
+	r := silent.feed(`{"pod":"notes","name":"a","state":{"v":1}}`+"\n", "import", "ndjson", "-", "--timeout", "2s")
+	require.Equal(t, 7, r.code, r)
 }

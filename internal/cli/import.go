@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/twinsrv/twinsrv/client"
 )
@@ -91,10 +92,12 @@ type importing struct {
 	read    int64 // bytes
 	done    imported
 	numbers []numbering
-	waiting []fault // of lines that were not sent, until those before have results
-	sent    int     // lines
-	reading error   // why the rest of the file cannot be read
-	told    error   // why something cannot be printed
+	waiting []fault     // of lines that were not sent, until those before have results
+	sent    int         // lines
+	reading error       // why the rest of the file cannot be read
+	told    error       // why something cannot be printed
+	alarm   *time.Timer // runs out when no result comes any more; nil before the end of the input
+	ended   func()      // is called at that end
 }
 
 // maxWaiting bounds the faults that wait for their turn.
@@ -108,6 +111,13 @@ func (i *importing) run(ctx context.Context, s *Session, format importFormat, in
 	records, enough := ahead(format.records(&countingReader{in, i}))
 	defer enough()
 	lines := func(yield func(client.Line) bool) { i.send(records, yield) }
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	i.ended = func() {
+		if i.command.File == "-" && s.timeout > 0 { // results are late from here on, and not before
+			i.alarm = time.AfterFunc(s.timeout, func() { giveUp(context.DeadlineExceeded) })
+		}
+	}
 	begin := func(ctx context.Context) iter.Seq2[client.Imported, error] { return s.Import(ctx, lines) }
 	results := begin(ctx)
 	if i.command.File != "-" { // whoever writes to a pipe may take his time
@@ -116,6 +126,9 @@ func (i *importing) run(ctx context.Context, s *Session, format importFormat, in
 	for r, err := range results {
 		if err != nil {
 			enough() // the import ends when its lines do
+			if cause := context.Cause(ctx); errors.Is(cause, context.DeadlineExceeded) {
+				err = cause
+			}
 			return err
 		}
 		i.result(r)
@@ -183,6 +196,9 @@ func (i *importing) send(records iter.Seq2[record, error], yield func(client.Lin
 			return
 		}
 	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.ended()
 }
 
 // note notes a line that is to be sent, or tells that it cannot be.
@@ -218,6 +234,9 @@ func (i *importing) result(r client.Imported) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.bar.Show(i.read, i.size)
+	if i.alarm != nil {
+		i.alarm.Reset(i.command.Timeout)
+	}
 	lines := max(r.Through, r.Line) - r.Line + 1
 	i.done.Lines += lines
 	number := i.number(r.Line)

@@ -42,9 +42,12 @@ func (f *ServerFlags) connect(cfg client.Config) (*Session, error) {
 			return nil, Usagef("%q is not valid UTF-8", arg)
 		}
 	}
+	if f.Server == "" { // as an empty variable has it
+		f.Server = exampleServer
+	}
 	u, err := url.Parse(f.Server)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, Usagef("--server wants the URL of a server, such as %s", exampleServer)
+		return nil, Usagef("--server, or TWINSRV_SERVER, wants the URL of a server, such as %s", exampleServer)
 	}
 	if f.Timeout < 0 {
 		return nil, Usagef("--timeout must not be negative; 0 is for ever")
