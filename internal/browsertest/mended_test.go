@@ -273,3 +273,87 @@ func TestATextThatIsNoFilterIsSearchedInNames(t *testing.T) {
 	becomes(b, `name.contains("press 7")`, `document.querySelector("filter-field input").value`)
 	b.until(`!document.querySelector("filter-field button")`)
 }
+
+// What is told while a page of a table is read is not lost with the rows before.
+func TestARowThatIsReadLateIsTheNewest(t *testing.T) {
+	t.Parallel()
+	s := twinsrv(t)
+	press := document(t, s, "press-7", `{"n":0}`)
+	asked, release := make(chan struct{}), make(chan struct{})
+	var once, free sync.Once
+	p := proxied(t, s, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+		if r.URL.Path != "/v1/pods/machines/entities" || r.URL.Query().Get("sort") == "" {
+			pass.ServeHTTP(w, r)
+			return
+		}
+		held := httptest.NewRecorder()
+		pass.ServeHTTP(held, r)
+		once.Do(func() { close(asked) })
+		<-release
+		maps.Copy(w.Header(), held.Header())
+		w.WriteHeader(held.Code)
+		_, _ = w.Write(held.Body.Bytes())
+	})
+	t.Cleanup(func() { free.Do(func() { close(release) }) })
+	b := explore(t, p, podView("machines"))
+	becomes(b, []string{"press-7"}, rows)
+	b.click(`entity-table th[data-column="state.n"] button`)
+	select {
+	case <-asked:
+	case <-time.After(*patience):
+		require.FailNow(t, "the page does not ask for the sorted rows")
+	}
+	_, err := press.Merge(t.Context(), map[string]int{"n": 1})
+	require.NoError(t, err)
+	const row = `document.querySelector("entity-table tr[data-name=press-7]")`
+	becomes(b, "2", row+`.dataset.revision`) // in the old rows
+	free.Do(func() { close(release) })
+	b.until(`document.querySelector("entity-table").getAttribute("aria-busy") == "false"`)
+	becomes(b, "2", row+`.dataset.revision`)
+	becomes(b, "1", row+`.querySelector("[data-column='state.n']").innerText`)
+}
+
+// A form shows as much of a schema as somebody looks into, however often that
+// refers to itself, and of many members the first ones.
+func TestFormsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := twinsrv(t)
+	document(t, s, "press-7", `{}`)
+	b := explore(t, s, entityView("machines", "press-7"))
+	becomes(b, []any{20.0, 1.0, 40.0}, `(async () => {
+		const [{ documentSchema }, { messageForm }] = await Promise.all([import("./explorer/documentmessages.js"), import("./explorer/messageform.js")]);
+		const members = Object.fromEntries([...Array(20).keys()].map((i) => ["c" + i, { $ref: "#" }]));
+		const form = messageForm(documentSchema("merge", { type: "object", properties: members }));
+		document.body.append(form); // what is nowhere hears of no change
+		const counted = () => form.querySelectorAll("fieldset").length;
+		const before = counted();
+		form.querySelector("fieldset input").click();
+		const first = form.querySelector("fieldset");
+		const counts = [before, first.querySelectorAll(":scope > .inside").length, counted()];
+		form.remove();
+		return counts;
+	})()`)
+	becomes(b, []any{100.0, "9900 more", 200.0}, `(async () => {
+		const [{ documentSchema }, { messageForm }] = await Promise.all([import("./explorer/documentmessages.js"), import("./explorer/messageform.js")]);
+		const state = Object.fromEntries([...Array(10000).keys()].map((i) => ["m" + i, "x"]));
+		const form = messageForm(documentSchema("merge", undefined, state));
+		const counted = () => form.querySelectorAll(".inside > .form-field").length;
+		const before = counted(), more = form.querySelector("[data-action=more-fields]"), label = more.innerText || more.textContent;
+		more.click();
+		return [before, label, counted()];
+	})()`)
+}
+
+// A message's id that no header can hold is said before anything is sent.
+func TestAMessageIDIsOfASCII(t *testing.T) {
+	t.Parallel()
+	s := twinsrv(t)
+	press := document(t, s, "press-7", `{"n":0}`)
+	b := explore(t, s, entityView("machines", "press-7", "messages"))
+	b.choose(messages, "merge")
+	b.click(options)
+	b.write(`entity-messages input[name=id]`, "日本")
+	b.click(sendIt)
+	b.until(`document.querySelector(%s)?.innerText.includes("nothing was sent")`, problemNote)
+	require.JSONEq(t, `{"n":0}`, state(t, press))
+}

@@ -27,10 +27,9 @@ export function documentSchema(message, schema, state) {
 // mergeSchema is that of a merge patch: only what is filled in is sent.
 function mergeSchema(schema, state) {
   const known = schema && isObject(schema.properties) ? schema : isObject(state) ? schemaOf(state) : { type: "object" };
-  return {
-    ...partly(schema ?? known, known),
+  return Object.assign(partly(schema ?? known, known), {
     additionalProperties: known.additionalProperties ?? {},
     $defs: schema?.$defs,
     description: "Only what is filled in is changed; null removes a member.",
-  };
+  });
 }

@@ -147,6 +147,7 @@ class EntityTable extends HTMLElement {
     this.loading?.abort();
     const { signal } = (this.loading = new AbortController());
     this.setAttribute("aria-busy", "true");
+    this.meanwhile = new Map(); // what is told while the page is read may be newer than it
     try {
       const filter = this.applied,
         read = () => this.read(filter, signal);
@@ -222,6 +223,8 @@ class EntityTable extends HTMLElement {
     this.elsewhere = 0;
     this.pending.clear();
     this.rows.clear();
+    for (const item of page.items) if (this.meanwhile.has(item.name)) this.pending.set(item.name, this.meanwhile.get(item.name));
+    this.meanwhile = undefined;
     this.head.replaceChildren(...headings(columns, this.params.sort, (sort) => this.turn({ sort, cursor: "", page: "" })));
     for (const item of page.items) this.rows.set(item.name, new Row(this.pod, columns, item));
     const unreadable = (page.quarantined ?? []).map((q) => quarantinedRow(q, columns));
@@ -256,6 +259,11 @@ class EntityTable extends HTMLElement {
   told(kind, data) {
     this.feed.add(kind, data);
     if (kind === "gap") return;
+    if (this.meanwhile) {
+      this.meanwhile.delete(data.name); // the last ones are kept
+      this.meanwhile.set(data.name, [kind, data]);
+      if (this.meanwhile.size > 5000) this.meanwhile.delete(this.meanwhile.keys().next().value);
+    }
     if (this.rows.has(data.name) || (kind === "changed" && this.isOpen())) this.pending.set(data.name, [kind, data]);
     else this.elsewhere++;
     this.draw();

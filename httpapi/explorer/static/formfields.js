@@ -9,6 +9,7 @@ import { pointer } from "./paths.js";
 import { resolve, typesOf } from "./schema.js";
 
 const deepest = 6; // levels, since schemas may refer to themselves
+const many = 100; // fields of an object that are shown at once
 let made = 0; // fields, for their ids
 
 // field makes the field of a schema. at is its JSON pointer; required says that
@@ -120,20 +121,16 @@ function object(f) {
   const free = f.schema.additionalProperties;
   const members = isObject(free) || free === true || (free === undefined && properties.length === 0) ? additional(f, free) : undefined;
   const inside = h("div", { class: "inside" });
+  let shown = many;
   const grow = () => {
-    if (fields.size === 0) {
-      for (const [name, schema] of properties)
-        fields.set(
-          name,
-          field(f.root, resolve(f.root, schema), {
-            at: pointer(f.at, name),
-            label: name,
-            required: needed.includes(name),
-            level: f.level + 1,
-          }),
-        );
+    for (const [name, schema] of properties.slice(0, shown)) {
+      if (fields.has(name)) continue;
+      const required = needed.includes(name);
+      fields.set(name, field(f.root, resolve(f.root, schema), { at: pointer(f.at, name), label: name, required, level: f.level + 1 }));
     }
-    inside.replaceChildren(...[...fields.values()].map((x) => x.element), ...(members ? [members.element] : []));
+    const left = properties.length - shown;
+    const more = left > 0 && h("button", { type: "button", "data-action": "more-fields", click: () => ((shown += many), grow()) }, `${left} more`);
+    inside.replaceChildren(...[...fields.values()].map((x) => x.element), ...(more ? [more] : []), ...(members ? [members.element] : []));
     if (properties.length === 0 && !members) inside.append(h("p", { class: "muted" }, "It has no fields."));
   };
   const optional = f.level > 0 && (!f.required || f.nullable);

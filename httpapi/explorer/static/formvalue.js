@@ -21,7 +21,8 @@ function bounded(n, { minimum, maximum, exclusiveMinimum, exclusiveMaximum, mult
   if (maximum !== undefined && n > Number(maximum)) throw new BadField(`at most ${maximum}`);
   if (typeof exclusiveMinimum === "number" && n <= exclusiveMinimum) throw new BadField(`more than ${exclusiveMinimum}`);
   if (typeof exclusiveMaximum === "number" && n >= exclusiveMaximum) throw new BadField(`less than ${exclusiveMaximum}`);
-  if (numberOf(multipleOf) && Math.abs(n / multipleOf - Math.round(n / multipleOf)) > 1e-9)
+  const times = n / numberOf(multipleOf); // what is left of it in a float is less exact the greater it is
+  if (numberOf(multipleOf) && Math.abs(times - Math.round(times)) > 1e-9 * Math.max(1, Math.abs(times)))
     throw new BadField(`a multiple of ${multipleOf}`);
 }
 

@@ -48,12 +48,16 @@ export function schemaOf(value) {
 }
 
 // partly is a schema of which every member may be left out, or be null to be
-// removed: that of a merge patch, which goes into objects in the same way.
-export function partly(root, schema, level = 0) {
+// removed: that of a merge patch, which goes into objects in the same way, when
+// somebody looks into them. A schema may refer to itself in each of its members.
+export function partly(root, schema) {
   const { value, types } = typesOf(root, schema);
-  if (types.includes("object") && isObject(value.properties) && level < 5) {
-    const properties = Object.entries(value.properties).map(([name, inner]) => [name, partly(root, inner, level + 1)]);
-    return { ...value, type: "object", properties: Object.fromEntries(properties), required: [], minProperties: undefined };
+  if (types.includes("object") && isObject(value.properties)) {
+    let inside;
+    const look = () =>
+      (inside ??= Object.fromEntries(Object.entries(value.properties).map(([name, inner]) => [name, partly(root, inner)])));
+    const part = { ...value, type: "object", required: [], minProperties: undefined };
+    return Object.defineProperty(part, "properties", { get: look, enumerable: false });
   }
   return { ...value, type: types.length ? [...types, "null"] : undefined };
 }

@@ -7,6 +7,10 @@ import { get, path, request } from "./api.js";
 // absent says that there must be no entity yet.
 export async function send(entity, message, body, { id, async, absent, signal, waiting = () => {} }) {
   const headers = {};
+  if (!/^[\x20-\x7e]*$/.test(id ?? "")) {
+    const detail = "a message id has letters, digits and signs of ASCII alone; nothing was sent";
+    throw Object.assign(new Error(detail), { status: 400, code: "malformed", detail });
+  }
   if (id) headers["Idempotency-Key"] = id;
   if (absent) headers["If-None-Match"] = "*";
   if (async) headers.Prefer = "respond-async";
