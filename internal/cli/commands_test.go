@@ -78,9 +78,9 @@ func TestServersThatAreNotThere(t *testing.T) {
 		}
 	}
 	full := answering(t, problem(429, "mailbox_full", "too many"))
-	require.Contains(t, full.fails(6, "send", "rooms", "a", "merge", "--timeout", "300ms"), "try again in a moment")
+	require.Contains(t, full.fails(6, "send", "rooms", "a", "merge", "--timeout", "30s"), "try again in a moment")
 	unknown := answering(t, problem(504, "outcome_unknown", "no answer in time"))
-	require.Contains(t, unknown.fails(7, "send", "rooms", "a", "merge", "--timeout", "300ms"), "the same --id")
+	require.Contains(t, unknown.fails(7, "send", "rooms", "a", "merge", "--timeout", "30s"), "the same --id")
 	control := answering(t, problem(422, "rejected", "red \x1b[31m alert"))
 	require.NotContains(t, control.fails(5, "send", "rooms", "a", "merge"), "\x1b")
 }
@@ -98,8 +98,8 @@ func TestServersThatSayNothing(t *testing.T) {
 		said := w.fails(6, append(args, "--server", at, "--timeout", "200ms")...)
 		require.Contains(t, said, "--timeout", "%q", args)
 	}
-	require.Contains(t, w.fails(7, "send", "rooms", "a", "merge", "--server", at, "--timeout", "200ms"), "may or may not have been done")
-	require.Contains(t, w.fails(7, "rm", "rooms", "a", "--server", at, "--timeout", "200ms"), "may or may not have been done")
+	require.Contains(t, w.fails(7, "send", "rooms", "a", "merge", "--server", at, "--timeout", "2s"), "may or may not have been done")
+	require.Contains(t, w.fails(7, "rm", "rooms", "a", "--server", at, "--timeout", "2s"), "may or may not have been done")
 }
 
 // Tokens come from files and the environment, and never from files that
