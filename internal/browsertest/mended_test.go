@@ -66,6 +66,38 @@ func refusing(t *testing.T, s *server, status int, paths ...string) *server {
 	})
 }
 
+// holding is a proxy that keeps answers, which the server has given already, until
+// release. asked waits for the first of them.
+func holding(t *testing.T, s *server, which func(r *http.Request) bool) (p *server, asked, release func()) {
+	t.Helper()
+	first, free := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	p = proxied(t, s, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+		if !which(r) {
+			pass.ServeHTTP(w, r)
+			return
+		}
+		held := httptest.NewRecorder()
+		pass.ServeHTTP(held, r)
+		once.Do(func() { close(first) })
+		<-free
+		maps.Copy(w.Header(), held.Header())
+		w.WriteHeader(held.Code)
+		_, _ = w.Write(held.Body.Bytes())
+	})
+	asked = func() {
+		t.Helper()
+		select {
+		case <-first:
+		case <-time.After(*patience):
+			require.FailNow(t, "the page does not ask for what is held")
+		}
+	}
+	release = sync.OnceFunc(func() { close(free) })
+	t.Cleanup(release) // before the proxy is closed
+	return p, asked, release
+}
+
 // A view that is refused once asks again, and then shows what there is and what
 // becomes of it.
 func TestAViewThatWasRefusedAsksAgain(t *testing.T) {
@@ -160,34 +192,15 @@ func TestAStateThatComesLateIsTheNewest(t *testing.T) {
 	t.Parallel()
 	s := twinsrv(t)
 	press := document(t, s, "press-7", `{"n":0}`)
-	asked, release := make(chan struct{}), make(chan struct{})
-	var once, free sync.Once
-	p := proxied(t, s, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
-		if r.URL.Path != "/v1/pods/machines/entities/press-7" {
-			pass.ServeHTTP(w, r)
-			return
-		}
-		held := httptest.NewRecorder()
-		pass.ServeHTTP(held, r)
-		once.Do(func() { close(asked) })
-		<-release
-		maps.Copy(w.Header(), held.Header())
-		w.WriteHeader(held.Code)
-		_, _ = w.Write(held.Body.Bytes())
-	})
-	t.Cleanup(func() { free.Do(func() { close(release) }) })
+	p, asked, release := holding(t, s, func(r *http.Request) bool { return r.URL.Path == "/v1/pods/machines/entities/press-7" })
 	b := open(t, p, "/"+entityView("machines", "press-7"))
-	select {
-	case <-asked:
-	case <-time.After(*patience):
-		require.FailNow(t, "the page does not ask for the state")
-	}
+	asked()
 	const many = 1100
 	for n := range many {
 		_, err := press.Merge(t.Context(), map[string]int{"n": n + 1})
 		require.NoError(t, err)
 	}
-	free.Do(func() { close(release) })
+	release()
 	becomes(b, fmt.Sprint(many), value, "/n")
 	becomes(b, fmt.Sprint(many+1), `document.querySelector("entity-view").dataset.revision`)
 }
@@ -279,35 +292,18 @@ func TestARowThatIsReadLateIsTheNewest(t *testing.T) {
 	t.Parallel()
 	s := twinsrv(t)
 	press := document(t, s, "press-7", `{"n":0}`)
-	asked, release := make(chan struct{}), make(chan struct{})
-	var once, free sync.Once
-	p := proxied(t, s, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
-		if r.URL.Path != "/v1/pods/machines/entities" || r.URL.Query().Get("sort") == "" {
-			pass.ServeHTTP(w, r)
-			return
-		}
-		held := httptest.NewRecorder()
-		pass.ServeHTTP(held, r)
-		once.Do(func() { close(asked) })
-		<-release
-		maps.Copy(w.Header(), held.Header())
-		w.WriteHeader(held.Code)
-		_, _ = w.Write(held.Body.Bytes())
+	p, asked, release := holding(t, s, func(r *http.Request) bool {
+		return r.URL.Path == "/v1/pods/machines/entities" && r.URL.Query().Get("sort") != ""
 	})
-	t.Cleanup(func() { free.Do(func() { close(release) }) })
 	b := explore(t, p, podView("machines"))
 	becomes(b, []string{"press-7"}, rows)
 	b.click(`entity-table th[data-column="state.n"] button`)
-	select {
-	case <-asked:
-	case <-time.After(*patience):
-		require.FailNow(t, "the page does not ask for the sorted rows")
-	}
+	asked()
 	_, err := press.Merge(t.Context(), map[string]int{"n": 1})
 	require.NoError(t, err)
 	const row = `document.querySelector("entity-table tr[data-name=press-7]")`
 	becomes(b, "2", row+`.dataset.revision`) // in the old rows
-	free.Do(func() { close(release) })
+	release()
 	b.until(`document.querySelector("entity-table").getAttribute("aria-busy") == "false"`)
 	becomes(b, "2", row+`.dataset.revision`)
 	becomes(b, "1", row+`.querySelector("[data-column='state.n']").innerText`)

@@ -120,7 +120,11 @@ func (c *Cluster) Up(ctx context.Context) (err error) {
 		case started && time.Since(begin) < patience:
 			// Processes of a killed server may still have to end: what they share
 			// keeps the next one out.
-			time.Sleep(100 * time.Millisecond)
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+				return err
+			}
 		case started || try == 5:
 			return err
 		default:
