@@ -295,3 +295,14 @@ func TestSavedFiles(t *testing.T) {
 	require.NoError(t, Refuse(path, true))
 	require.NoError(t, Refuse(path+"2", false))
 }
+
+// Within double quotes bash replaces what begins with ! by an earlier command:
+// such a name is not completed there.
+func TestNamesThatBashWouldReplaceAreLeftOut(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]bool{`twinsrv get rooms "a`: false, `twinsrv get rooms 'a`: true, `twinsrv get rooms a`: true} {
+		b := splitLine(line)
+		_, is := b.quote("a!b", "a")
+		require.Equal(t, want, is, line)
+	}
+}
