@@ -46,7 +46,8 @@ type Event struct {
 }
 
 // Events is what happens to a system's actors, for those who subscribe. The
-// events of one actor come in order.
+// events of one actor come in order. That it has stopped comes before AwaitStop
+// returns, and before its parent stops.
 type Events struct {
 	sys *System
 	hub hub[Event]
@@ -82,4 +83,23 @@ func (r *Ref) tellStarted() {
 		kind = ActorRestarted
 	}
 	r.sys.events.publish(Event{Kind: kind, Ref: r})
+}
+
+// tellStopped comes before anyone stops waiting for r, so that who saw it end
+// finds that the subscribers have been told.
+func (r *Ref) tellStopped() {
+	events := &r.sys.events
+	if !events.hub.heard() {
+		return
+	}
+	if r.parent != nil {
+		r.parent.freeName(r)
+	}
+	r.mu.Lock()
+	var reason error
+	if r.rare != nil {
+		reason = r.rare.reason
+	}
+	r.mu.Unlock()
+	events.publish(Event{Kind: ActorStopped, Ref: r, Cause: r.cause, Reason: reason})
 }

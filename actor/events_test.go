@@ -134,3 +134,31 @@ func TestASubscriberThatPanicsOrIsFullHarmsNobody(t *testing.T) {
 		require.Equal(t, 1, block.MailboxLen())
 	})
 }
+
+// Who waits for an actor's end, or its parent's, finds the subscribers told; they
+// find its name free.
+func TestSubscribersHearOfAnEndBeforeWhoWaitsForIt(t *testing.T) {
+	sys := realSystem(t)
+	parent := spawn(t, sys, "parent", idle())
+	child, err := parent.Spawn("child", idle())
+	require.NoError(t, err)
+	hears, goOn := make(chan error), make(chan struct{})
+	sys.Events().Subscribe(func(e actor.Event) {
+		if e.Kind == actor.ActorStopped && e.Ref == child {
+			_, err := parent.Spawn("child", idle())
+			hears <- err
+			<-goOn
+		}
+	})
+	child.Stop()
+	require.NoError(t, <-hears)
+
+	parent.Stop()
+	over, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	require.Error(t, sys.AwaitStop(over, child))
+	require.Error(t, sys.AwaitStop(over, parent))
+	close(goOn)
+	awaitStop(t, child)
+	awaitStop(t, parent)
+}

@@ -12,7 +12,7 @@ import (
 type family struct {
 	mu       sync.Mutex
 	kids     kids
-	replaced map[*Ref]struct{} // still stopping; EnsureChild gave their name away
+	replaced map[*Ref]struct{} // still stopping; their name is free or another's
 	closed   bool              // the actor stops: no more children
 	waited   int               // children with leaving set
 	named    uint64            // generated names so far
@@ -98,16 +98,21 @@ func (r *Ref) EnsureChild(name string, props func() Props) (child *Ref, created 
 	}
 	if old := f.kids.get(name); old != nil {
 		f.kids.drop(old)
-		if f.replaced == nil {
-			f.replaced = make(map[*Ref]struct{})
-		}
-		f.replaced[old] = struct{}{}
+		f.replace(old)
 	}
 	child = newRef(r.sys, r, name, numberOf(name), &p, f)
 	f.kids.put(child)
 	f.mu.Unlock()
 	r.sys.exec.Schedule(Task{child})
 	return child, true, nil
+}
+
+// replace notes a child whose name is no longer its own.
+func (f *family) replace(c *Ref) {
+	if f.replaced == nil {
+		f.replaced = make(map[*Ref]struct{})
+	}
+	f.replaced[c] = struct{}{}
 }
 
 // live returns the child that takes messages under that name, or nil; an error
@@ -220,7 +225,19 @@ func (r *Ref) childrenLeft() int {
 	return f.waited
 }
 
-// childGone frees a stopped child's name. On the child's turn.
+// freeName frees the name of a child that has stopped but is waited for. On the
+// child's turn.
+func (r *Ref) freeName(c *Ref) {
+	f := r.kin.Load()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.kids.drop(c) {
+		f.replace(c)
+	}
+}
+
+// childGone frees a stopped child's name, if it is not free, and ends waiting for
+// the child. On the child's turn.
 func (r *Ref) childGone(c *Ref) {
 	f := r.kin.Load()
 	f.mu.Lock()

@@ -173,21 +173,19 @@ func (r *Ref) finishAfterPostStop() {
 	r.phase = phaseGone
 	r.instance, r.extra = nil, nil
 	r.call = nil
+	r.tellStopped()
 	if r.parent != nil {
 		r.parent.childGone(r)
 	}
 	r.mu.Lock()
 	r.finished = true
 	var awaiting []Parker
-	var reason error
 	if r.rare != nil {
-		reason = r.rare.reason
 		awaiting, r.rare.awaiting = r.rare.awaiting, nil
 	}
 	r.mu.Unlock()
 	for _, p := range awaiting {
 		p.Unpark()
 	}
-	r.sys.events.publish(Event{Kind: ActorStopped, Ref: r, Cause: r.cause, Reason: reason})
 	r.sys.onFinished(r)
 }
