@@ -42,6 +42,7 @@ func (r *run) finish() {
 	w.checkFolds()
 	r.checkAccounts(w.balances())
 	w.checkPapers()
+	w.checkAreas()
 	w.end(time.Minute)
 }
 

@@ -114,10 +114,11 @@ func newPlan(seed uint64) plan {
 	}}
 	p.logged = rand.New(rand.NewPCG(seed, 0x6c6f67)).IntN(4) == 0
 	n := 20 + rng.IntN(70)
+	other := rand.New(rand.NewPCG(seed, 0x6172656173))
 	burst := 0
 	var last step
 	var scene []step
-	for i := range n {
+	for range n {
 		s := p.step(rng)
 		if len(scene) == 0 && rng.IntN(25) == 0 {
 			scene = p.scene(rng)
@@ -131,13 +132,22 @@ func newPlan(seed uint64) plan {
 		} else if s.kind == send && s.pod != accounts && s.pod != purses && s.pod != tills && rng.IntN(12) == 0 {
 			burst = 3 + rng.IntN(12)
 		}
-		s.at, s.id = i, fmt.Sprintf("%c%d", 'a'+rune(s.who), i)
 		if s.kind == send && burst > 0 {
 			last = s
 		}
-		p.steps = append(p.steps, s)
+		p.add(s)
+		for _, s := range p.between(other) {
+			p.add(s)
+		}
 	}
 	return p
+}
+
+// add gives a step its place and its id.
+func (p *plan) add(s step) {
+	s.at = len(p.steps)
+	s.id = fmt.Sprintf("%c%d", 'a'+rune(s.who), s.at)
+	p.steps = append(p.steps, s)
 }
 
 func choose[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }

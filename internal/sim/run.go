@@ -170,6 +170,8 @@ func (r *run) do(s step) {
 		key := persist.Key{Pod: s.pod, Name: s.name}
 		r.damaged[key] = r.disk.damage(key) || r.damaged[key]
 		r.kept.unsure = r.kept.unsure || s.pod == keepers
+	default:
+		w.inArea(s)
 	}
 }
 
