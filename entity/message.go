@@ -162,34 +162,43 @@ func (s *Spec) Decode(what string, body []byte) (*Message, error) {
 // message without fields. It fails with ErrUnknownMessage, ErrMalformed or
 // ErrUnknownField.
 func (s *Spec) Parse(name string, body []byte) (*Message, error) {
+	m, _, err := s.ParseTree(name, body)
+	return m, err
+}
+
+// ParseTree is Parse that also returns what snapshot.ParseJSON makes of the body,
+// for who has more to ask of it.
+func (s *Spec) ParseTree(name string, body []byte) (m *Message, tree any, err error) {
 	h, ok := s.handlers[name]
 	if !ok {
-		return nil, fmt.Errorf("%w: pod %s does not know %q", ErrUnknownMessage, s.Name, name)
+		return nil, nil, fmt.Errorf("%w: pod %s does not know %q", ErrUnknownMessage, s.Name, name)
 	}
 	v := reflect.New(h.message)
 	if len(bytes.TrimSpace(body)) == 0 && h.message.Kind() == reflect.Struct {
 		body = []byte("{}")
 	}
-	if err := s.decodeBody(body, v.Interface()); err != nil {
-		return nil, fmt.Errorf("message %q of pod %s: %w", name, s.Name, err)
+	if tree, err = s.decodeBody(body, v.Interface()); err != nil {
+		return nil, tree, fmt.Errorf("message %q of pod %s: %w", name, s.Name, err)
 	}
-	return &Message{handler: h, body: v.Elem().Interface()}, nil
+	return &Message{handler: h, body: v.Elem().Interface()}, tree, nil
 }
 
 // decodeBody decodes a body that comes from outside, strictly.
-func (s *Spec) decodeBody(body []byte, into any) error {
-	err := s.strict.Decode(body, into)
+func (s *Spec) decodeBody(body []byte, into any) (tree any, err error) {
+	if tree, err = snapshot.ParseJSON(body); err == nil {
+		err = s.strict.DecodeParsed(body, tree, into)
+	}
 	var unknown *snapshot.UnknownFieldError
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case err == nil:
-		return nil
+		return tree, nil
 	case errors.As(err, &unknown):
-		return fmt.Errorf("%w: %s", ErrUnknownField, unknown.Path)
+		return tree, fmt.Errorf("%w: %s", ErrUnknownField, unknown.Path)
 	case errors.As(err, &wrong):
-		return fmt.Errorf("%w: field %q: a JSON %s is not a %s", ErrMalformed, wrong.Field, wrong.Value, wrong.Type)
+		return tree, fmt.Errorf("%w: field %q: a JSON %s is not a %s", ErrMalformed, wrong.Field, wrong.Value, wrong.Type)
 	default:
-		return fmt.Errorf("%w: %w", ErrMalformed, err)
+		return tree, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 }
 

@@ -92,6 +92,12 @@ func parsePointer(p string) ([]string, error) {
 	return tokens, nil
 }
 
+// PointerToken returns a name as one token of a JSON pointer (RFC 6901), with ~
+// and / escaped.
+func PointerToken(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
+
 // index reads an array index of a pointer: no sign, no leading zero.
 func index(token string, length int) (int, bool) {
 	n, err := strconv.Atoi(token)

@@ -117,7 +117,7 @@ func checkSchema(v any, pointer string, depth int) error {
 		}
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			here := pointer + "/" + escapeToken(k)
+			here := pointer + "/" + PointerToken(k)
 			if text, is := v[k].(string); is {
 				switch {
 				case k == "$schema" && strings.TrimSuffix(text, "#") != draft:
@@ -202,7 +202,7 @@ func oddNumber(v any) (pointer string, odd bool) {
 	case map[string]any:
 		for k, child := range v {
 			if p, odd := oddNumber(child); odd {
-				return "/" + escapeToken(k) + p, true
+				return "/" + PointerToken(k) + p, true
 			}
 		}
 	case []any:

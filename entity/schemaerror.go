@@ -148,7 +148,7 @@ func (l *lister) add(tokens []string, message string) {
 func pointerTo(tokens []string) string {
 	var b strings.Builder
 	for _, t := range tokens {
-		t = escapeToken(t)
+		t = PointerToken(t)
 		if b.Len()+1+len(t) > maxPointer {
 			break
 		}
@@ -156,9 +156,4 @@ func pointerTo(tokens []string) string {
 		b.WriteString(t)
 	}
 	return b.String()
-}
-
-// escapeToken escapes a name for a JSON pointer.
-func escapeToken(t string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(t, "~", "~0"), "/", "~1")
 }

@@ -30,24 +30,35 @@ func (c *call) body(types ...string) ([]byte, error) { return c.bodyUpTo(c.api.c
 
 // bodyUpTo is body with a limit of its own.
 func (c *call) bodyUpTo(limit int64, types ...string) ([]byte, error) {
-	unsupported := c.unsupported(types)
 	if err := c.bodyOf(types...); err != nil {
 		return nil, err
 	}
 	if c.r.ContentLength > limit {
 		return nil, &http.MaxBytesError{Limit: limit}
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, limit))
+	data, err := c.readBody(limit)
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		return nil, large
 	case err != nil:
 		return nil, refuse(CodeMalformed, "the body could not be read to its end")
-	case c.r.Header.Get("Content-Type") == "" && len(data) > 0:
-		return nil, unsupported
+	case len(data) > 0 && c.r.Header.Get("Content-Type") == "":
+		return nil, c.unsupported(types)
 	}
 	return data, nil
+}
+
+// smallBody is how many bytes are reserved for a body on its sender's word.
+const smallBody = 4 << 10
+
+func (c *call) readBody(limit int64) ([]byte, error) {
+	if n := c.r.ContentLength; n >= 0 && n <= smallBody {
+		data := make([]byte, n)
+		_, err := io.ReadFull(c.r.Body, data)
+		return data, err
+	}
+	return io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, limit))
 }
 
 func (c *call) unsupported(types []string) error {
@@ -60,7 +71,7 @@ func (c *call) unsupported(types []string) error {
 // bodyOf refuses a body of another media type, one that is compressed, and one in
 // another charset than UTF-8, which JSON is always in.
 func (c *call) bodyOf(types ...string) error {
-	if header := c.r.Header.Get("Content-Type"); header != "" {
+	if header := c.r.Header.Get("Content-Type"); header != "" && !slices.Contains(types, header) {
 		t, parameters, err := mime.ParseMediaType(header)
 		if err != nil || !slices.Contains(types, t) {
 			return c.unsupported(types)

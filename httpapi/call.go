@@ -10,13 +10,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/twinsrv/twinsrv/actor/patterns"
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/pod"
 )
-
-func contextWith(ctx context.Context, t target) context.Context {
-	return context.WithValue(ctx, targetKey{}, t)
-}
 
 // call is one request on its way through an operation.
 type call struct {
@@ -49,7 +46,11 @@ func (c *call) theEntity() (*pod.Pod, error) {
 // answer. It gives up when the client has.
 func (c *call) ask(p *pod.Pod, m *entity.Message, timeout time.Duration) (any, error) {
 	ctx := c.r.Context()
-	f, err := c.api.asks.Start(ctx, p.Ref(c.entity), m, timeout)
+	err := ctx.Err()
+	var f *patterns.Future
+	if err == nil { // Wait looks at the request's end; the future need not as well
+		f, err = c.api.asks.Start(context.WithoutCancel(ctx), p.Ref(c.entity), m, timeout)
+	}
 	var v any
 	if err == nil {
 		defer f.Cancel()
@@ -130,8 +131,10 @@ func encode(v any) ([]byte, error) {
 
 // serve runs an operation and answers with its failure, if it has one.
 func (a *API) serve(op *operation, w http.ResponseWriter, r *http.Request) {
-	t, _ := r.Context().Value(targetKey{}).(target)
-	c := &call{api: a, op: op, w: w, r: r, target: t}
+	c := &call{api: a, op: op, w: w, r: r}
+	if at, ok := r.Context().Value(routeKey{}).(*route); ok {
+		c.target = at.target
+	}
 	err := a.authorize(op, r)
 	if err == nil {
 		_, err = c.query()

@@ -194,14 +194,14 @@ func (s *jsonShape) missing(tree any, at string, found []entity.Violation) []ent
 			v, there := tree[m.name]
 			switch {
 			case there:
-				found = m.shape.missing(v, at+"/"+token(m.name), found)
+				found = m.shape.missing(v, at+"/"+entity.PointerToken(m.name), found)
 			case m.required && len(found) < maxMissing:
-				found = append(found, entity.Violation{Pointer: at + "/" + token(m.name), Message: "is required, and missing"})
+				found = append(found, entity.Violation{Pointer: at + "/" + entity.PointerToken(m.name), Message: "is required, and missing"})
 			}
 		}
 		if s.kind == reflect.Map {
 			for _, name := range slices.Sorted(maps.Keys(tree)) {
-				found = s.each.missing(tree[name], at+"/"+token(name), found)
+				found = s.each.missing(tree[name], at+"/"+entity.PointerToken(name), found)
 			}
 		}
 	}
@@ -234,14 +234,14 @@ func (s *jsonShape) misfit(tree any, at string) (where, what string) {
 		}
 		for _, m := range s.members {
 			if v, there := tree[m.name]; there {
-				if where, what := m.shape.misfit(v, at+"/"+token(m.name)); what != "" {
+				if where, what := m.shape.misfit(v, at+"/"+entity.PointerToken(m.name)); what != "" {
 					return where, what
 				}
 			}
 		}
 		if s.kind == reflect.Map {
 			for _, name := range slices.Sorted(maps.Keys(tree)) {
-				if where, what := s.each.misfit(tree[name], at+"/"+token(name)); what != "" {
+				if where, what := s.each.misfit(tree[name], at+"/"+entity.PointerToken(name)); what != "" {
 					return where, what
 				}
 			}
@@ -319,6 +319,3 @@ func kindOf(tree any) string {
 	}
 	return "a number"
 }
-
-// token is a member's name as a token of a JSON pointer.
-func token(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }

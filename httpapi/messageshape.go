@@ -18,33 +18,16 @@ const maxMissing = 20
 // its schema in the OpenAPI document says is required: a member that is left out
 // would else be a zero that nobody has sent. Documents see to that themselves.
 func (a *API) parse(spec *entity.Spec, name string, body []byte) (*entity.Message, error) {
-	m, err := spec.Parse(name, body)
+	m, tree, err := spec.ParseTree(name, body)
 	if err == nil && spec.Kind != entity.KindTyped || err != nil && !errors.Is(err, entity.ErrMalformed) {
 		return m, err
 	}
 	s := a.shapes.of(spec)[name]
-	if s == nil || err == nil && !s.demands {
+	switch {
+	case s == nil || err == nil && !s.demands:
 		return m, err
-	}
-	tree, invalid := snapshot.ParseJSON(body)
-	if invalid != nil {
-		if len(strings.TrimSpace(string(body))) > 0 {
-			return m, err
-		}
-		tree = map[string]any{} // a message without fields
-	}
-	if err != nil {
-		at, what := s.misfit(tree, "")
-		if what == "" && tree == nil { // which no message is, whatever may be null inside
-			what = "is null, and no message is"
-			if to := s.behind(); to.kind != reflect.Invalid {
-				what = "is null, and must be " + to.wanted()
-			}
-		}
-		if what != "" {
-			err = fmt.Errorf("%w: %q of pod %s: %s %s", entity.ErrMalformed, name, spec.Name, place(at), what)
-		}
-		return nil, err
+	case err != nil:
+		return nil, malformed(s, spec.Name, name, body, err)
 	}
 	if missing := s.missing(tree, "", nil); missing != nil {
 		f := refuse(CodeSchemaViolation, fmt.Sprintf("the message %q of pod %s does not fit its schema; %s: %s", name, spec.Name, place(missing[0].Pointer), missing[0].Message))
@@ -52,6 +35,29 @@ func (a *API) parse(spec *entity.Spec, name string, body []byte) (*entity.Messag
 		return nil, f
 	}
 	return m, nil
+}
+
+// malformed says in the words of JSON what is wrong with a body, if that is its
+// types.
+func malformed(s *messageShape, pod, name string, body []byte, err error) error {
+	tree, invalid := snapshot.ParseJSON(body)
+	if invalid != nil {
+		if len(strings.TrimSpace(string(body))) > 0 {
+			return err
+		}
+		tree = map[string]any{} // a message without fields
+	}
+	at, what := s.misfit(tree, "")
+	if what == "" && tree == nil { // which no message is, whatever may be null inside
+		what = "is null, and no message is"
+		if to := s.behind(); to.kind != reflect.Invalid {
+			what = "is null, and must be " + to.wanted()
+		}
+	}
+	if what == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %q of pod %s: %s %s", entity.ErrMalformed, name, pod, place(at), what)
 }
 
 // place names a JSON pointer to people.

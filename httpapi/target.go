@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -60,7 +61,23 @@ func resolve(u *url.URL) (path string, t target, err error) {
 	return strings.Join(parts, "/"), t, err
 }
 
-type targetKey struct{}
+type routeKey struct{}
+
+// route is the context of a request that has been resolved: its own, its names,
+// and the URL that it is routed by. They are made at once.
+type route struct {
+	context.Context
+	target
+	url url.URL
+}
+
+// Value returns the route itself for its key.
+func (r *route) Value(key any) any {
+	if _, is := key.(routeKey); is {
+		return r
+	}
+	return r.Context.Value(key)
+}
 
 // routed returns the request with its path replaced by one to route by, and its
 // names in its context.
@@ -69,10 +86,10 @@ func routed(r *http.Request) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r = r.WithContext(contextWith(r.Context(), t))
-	u := *r.URL
-	u.Path, u.RawPath = path, ""
-	r.URL = &u
+	to := &route{Context: r.Context(), target: t, url: *r.URL}
+	to.url.Path, to.url.RawPath = path, ""
+	r = r.WithContext(to)
+	r.URL = &to.url
 	return r, nil
 }
 

@@ -92,9 +92,7 @@ func (c *jsonCodec) Decode(data []byte, into any) error {
 		}
 	}
 	fresh := reflect.New(t)
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := decodeSafely(d, fresh.Interface()); err != nil {
+	if err := decodeSafely(data, fresh.Interface(), true); err != nil {
 		return fmt.Errorf("decoding %s: %w", t, err)
 	}
 	target.Elem().Set(fresh.Elem())
@@ -102,13 +100,19 @@ func (c *jsonCodec) Decode(data []byte, into any) error {
 }
 
 // decodeSafely calls the own methods of types, which are written for their own
-// output; what they do on other input, even a panic, is an error here.
-func decodeSafely(d *json.Decoder, into any) (err error) {
+// output; what they do on other input, even a panic, is an error here. Numbers
+// keep their text where the type is untyped.
+func decodeSafely(data []byte, into any, untyped bool) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("unmarshalling panicked: %v", p)
 		}
 	}()
+	if !untyped {
+		return json.Unmarshal(data, into) // which needs no buffer
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
 	if err := d.Decode(into); err != nil {
 		if errors.Is(err, io.EOF) {
 			return errors.New("JSON ends too early")

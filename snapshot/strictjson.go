@@ -1,23 +1,21 @@
 package snapshot
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // StrictJSON decodes JSON that comes from outside, where encoding/json would
 // guess: a key must be a field's name exactly, in case too, and no key may stand
 // twice; null stands for references only. A field tagged required:"true" must be
-// there. Numbers keep their text in untyped values. The zero value is ready; it is safe for concurrent use and must not be
-// copied after its first use.
+// there. Numbers keep their text in untyped values. The zero value is ready; it
+// is safe for concurrent use and must not be copied after its first use.
 type StrictJSON struct {
-	codec jsonCodec
+	types sync.Map // reflect.Type to *strictType
 }
 
 // UnknownFieldError says that an object has a key that names no field.
@@ -44,6 +42,11 @@ func (s *StrictJSON) Decode(data []byte, into any) error {
 	if err != nil {
 		return err
 	}
+	return s.DecodeParsed(data, tree, into)
+}
+
+// DecodeParsed is Decode of data that ParseJSON has made tree of.
+func (s *StrictJSON) DecodeParsed(data []byte, tree, into any) error {
 	t := reflect.TypeOf(into).Elem()
 	if kind := t.Kind(); tree == nil && kind != reflect.Pointer && kind != reflect.Interface {
 		return &json.UnmarshalTypeError{Value: "null", Type: t}
@@ -54,12 +57,10 @@ func (s *StrictJSON) Decode(data []byte, into any) error {
 	if path, wrong := s.null(t, tree); wrong != nil {
 		return &json.UnmarshalTypeError{Value: "null", Type: wrong, Field: strings.TrimPrefix(path, ".")}
 	}
-	if path := missing(t, tree); path != "" {
+	if path := s.missing(t, tree); path != "" {
 		return &MissingFieldError{Path: path}
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	return decodeSafely(d, into)
+	return decodeSafely(data, into, s.of(t).untyped)
 }
 
 // unknown returns the path of the first key, in the order of keys, that names
@@ -68,7 +69,8 @@ func (s *StrictJSON) unknown(t reflect.Type, tree any) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if marshalsToJSON(t) {
+	known := s.of(t)
+	if known.own {
 		return ""
 	}
 	switch tree := tree.(type) {
@@ -81,15 +83,19 @@ func (s *StrictJSON) unknown(t reflect.Type, tree any) string {
 			}
 		}
 	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(tree)) {
-			inner, ok := s.inner(t, name)
-			if !ok {
-				return "." + name
+		first, found := "", ""
+		for name, v := range tree {
+			if found != "" && name > first {
+				continue
 			}
-			if path := s.unknown(inner, tree[name]); path != "" {
-				return "." + name + path
+			inner, ok := known.inner(t, name)
+			if !ok {
+				first, found = name, "."+name
+			} else if path := s.unknown(inner, v); path != "" {
+				first, found = name, "."+name+path
 			}
 		}
+		return found
 	}
 	return ""
 }
@@ -100,7 +106,8 @@ func (s *StrictJSON) null(t reflect.Type, tree any) (path string, wrong reflect.
 	for t.Kind() == reflect.Pointer && tree != nil {
 		t = t.Elem()
 	}
-	if marshalsToJSON(t) {
+	known := s.of(t)
+	if known.own {
 		return "", nil
 	}
 	switch tree := tree.(type) {
@@ -122,45 +129,34 @@ func (s *StrictJSON) null(t reflect.Type, tree any) (path string, wrong reflect.
 		if k := t.Kind(); k != reflect.Map && k != reflect.Struct {
 			return "", nil
 		}
-		for _, name := range slices.Sorted(maps.Keys(tree)) {
-			if inner, ok := s.inner(t, name); ok {
-				if path, wrong := s.null(inner, tree[name]); wrong != nil {
-					return "." + name + path, wrong
+		first := ""
+		for name, v := range tree {
+			if wrong != nil && name > first {
+				continue
+			}
+			if inner, ok := known.inner(t, name); ok {
+				if behind, bad := s.null(inner, v); bad != nil {
+					first, path, wrong = name, "."+name+behind, bad
 				}
 			}
 		}
+		return path, wrong
 	}
 	return "", nil
-}
-
-// inner returns the type of what stands under a key of a t.
-func (s *StrictJSON) inner(t reflect.Type, name string) (reflect.Type, bool) {
-	switch t.Kind() {
-	case reflect.Map:
-		return t.Elem(), true
-	case reflect.Struct:
-		inner, ok := s.codec.fieldTypes(t)[name]
-		return inner, ok
-	default:
-		return t, true // of the wrong type, which decoding says better
-	}
 }
 
 // missing returns the path of the first required field of a struct that its
 // object lacks; empty when there is none. It looks at the outermost struct
 // alone.
-func missing(t reflect.Type, tree any) string {
+func (s *StrictJSON) missing(t reflect.Type, tree any) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	object, ok := tree.(map[string]any)
-	if !ok || t.Kind() != reflect.Struct || marshalsToJSON(t) {
-		return ""
-	}
-	fields, _ := structFields(t) // Check has told of what is refused
-	for _, f := range fields {
-		if _, there := object[f.name]; !there && t.FieldByIndex(f.index).Tag.Get("required") == "true" {
-			return "." + f.name
+	if object, ok := tree.(map[string]any); ok {
+		for _, name := range s.of(t).required {
+			if _, there := object[name]; !there {
+				return "." + name
+			}
 		}
 	}
 	return ""

@@ -93,3 +93,36 @@ func TestStrictJSONRequiresEmbeddedFields(t *testing.T) {
 	}
 	require.NoError(t, s.Decode([]byte(`{"in":{"a":1}}`), &out2{}))
 }
+
+// Of several faults the one of the first key is told, whatever the order in which
+// a map gives them.
+func TestStrictJSONTellsOfTheFirstKey(t *testing.T) {
+	type inner struct {
+		N int `json:"n"`
+	}
+	type whole struct {
+		A, B, C inner
+	}
+	var s StrictJSON
+	for range 50 {
+		var unknown *UnknownFieldError
+		require.ErrorAs(t, s.Decode([]byte(`{"Z":1,"C":{"x":1},"B":{"y":1,"x":1},"A":{"n":1}}`), &whole{}), &unknown)
+		require.Equal(t, ".B.x", unknown.Path)
+		var wrong *json.UnmarshalTypeError
+		require.ErrorAs(t, s.Decode([]byte(`{"C":null,"B":{"n":null},"A":{"n":1}}`), &whole{}), &wrong)
+		require.Equal(t, "B.n", wrong.Field)
+	}
+}
+
+// What is decoded without a decoder of its own must not hold untyped values,
+// wherever they are.
+func TestStrictJSONKeepsTheTextOfUntypedNumbers(t *testing.T) {
+	type deep struct {
+		Next *deep
+		List []map[string][1]any
+	}
+	var s StrictJSON
+	var got deep
+	require.NoError(t, s.Decode([]byte(`{"Next":{"Next":null,"List":[{"k":[1.50]}]},"List":null}`), &got))
+	require.Equal(t, json.Number("1.50"), got.Next.List[0]["k"][0])
+}

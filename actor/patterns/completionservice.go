@@ -90,7 +90,7 @@ func (s *CompletionService) StartWith(ctx context.Context, target actor.Target, 
 	if timeout <= 0 {
 		timeout = s.cfg.Timeout
 	}
-	f := &Future{service: s, own: own, done: make(chan struct{})}
+	f := &Future{service: s, own: own}
 	f.promise = s.sys.OnReply(f.end)
 	left, err := s.admit(ctx, f, timeout)
 	if err != nil {

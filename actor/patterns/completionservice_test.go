@@ -126,9 +126,16 @@ func TestFutureEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	f, err := s.Start(ctx, ref, keep{}, time.Minute)
 	require.NoError(t, err)
+	ended := f.Done()
+	select {
+	case <-ended:
+		t.Fatal("the future has not ended")
+	default:
+	}
 	cancel()
 	_, err = f.Wait(context.Background())
 	require.ErrorIs(t, err, patterns.ErrCancelled)
+	<-ended
 	_, err = s.Start(ctx, ref, echo{1}, time.Minute)
 	require.ErrorIs(t, err, context.Canceled, "a context that has ended starts nothing")
 	require.Zero(t, s.Open())

@@ -16,9 +16,9 @@ type Future struct {
 	service *CompletionService
 	promise *actor.Promise
 	own     any
-	done    chan struct{}
 
 	mu      sync.Mutex
+	done    chan struct{} // made for who asks for it
 	ended   bool
 	value   any
 	err     error
@@ -32,7 +32,19 @@ func (f *Future) Own() any { return f.own }
 
 // Done returns a channel that is closed when the future has ended. Code that
 // runs on a system's executor uses Wait.
-func (f *Future) Done() <-chan struct{} { return f.done }
+func (f *Future) Done() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.done == nil {
+		f.done = make(chan struct{})
+		if f.ended {
+			if f.done != nil {
+				close(f.done)
+			}
+		}
+	}
+	return f.done
+}
 
 // Cancel ends the future with ErrCancelled, if it has not ended. Its message is
 // not called back: it may still be handled, and its answer becomes a dead
@@ -72,7 +84,9 @@ func (f *Future) end(v any, err error) {
 	f.ended, f.value, f.err = true, v, err
 	timer, unlink, waiters := f.timer, f.unlink, f.waiters
 	f.waiters = nil
-	close(f.done)
+	if f.done != nil {
+		close(f.done)
+	}
 	f.mu.Unlock()
 	for _, w := range waiters {
 		w.Wake()

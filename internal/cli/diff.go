@@ -115,5 +115,5 @@ func same(a, b json.RawMessage) bool {
 
 // token is a name in a JSON pointer.
 func token(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
