@@ -2,6 +2,7 @@ package filter
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -89,8 +90,7 @@ func syntaxError(issues *cel.Issues) *SyntaxError {
 	const most = 10
 	var all []SyntaxError
 	for _, e := range issues.Errors() {
-		message, _, _ := strings.Cut(strings.TrimPrefix(e.Message, "Syntax error: "), "\n")
-		all = append(all, SyntaxError{Line: max(e.Location.Line(), 1), Column: max(e.Location.Column(), 0) + 1, Message: message})
+		all = append(all, SyntaxError{Line: max(e.Location.Line(), 1), Column: max(e.Location.Column(), 0) + 1, Message: worded(e.Message)})
 	}
 	if len(all) == 0 {
 		return &SyntaxError{Line: 1, Column: 1, Message: issues.Err().Error()}
@@ -98,6 +98,22 @@ func syntaxError(issues *cel.Issues) *SyntaxError {
 	first := all[0]
 	first.More = slices.Clone(all[1:min(len(all), most)])
 	return &first
+}
+
+// expected is what a parser says that it would have taken: most of the language.
+var expected = regexp.MustCompile(` expecting (\{.*\}|<EOF>)$`)
+
+// plainer has the parser's terms in common words.
+var plainer = strings.NewReplacer(
+	"mismatched input '<EOF>'", "something is missing at the end",
+	"mismatched input", "unexpected", "extraneous input", "unexpected", "no viable alternative at input", "unexpected",
+	"token recognition error at:", "not understood:", "at '<EOF>'", "at the end", " (in container '')", "",
+)
+
+// worded is a message of cel-go's for who wrote the expression.
+func worded(message string) string {
+	message, _, _ = strings.Cut(strings.TrimPrefix(message, "Syntax error: "), "\n")
+	return plainer.Replace(expected.ReplaceAllLiteralString(message, ""))
 }
 
 func (c *compiler) errorAt(e ast.Expr, format string, args ...any) *SyntaxError {

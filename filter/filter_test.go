@@ -118,9 +118,13 @@ func TestSyntaxErrors(t *testing.T) {
 		line, column int
 		message      string
 	}{
-		`state.a >`:            {1, 10, "mismatched input"},
+		`state.a >`:            {1, 10, "something is missing at the end"},
+		`state.a > ) && true`:  {1, 11, "column 11: unexpected ')'"},
+		`(state.a`:             {1, 9, "missing ')' at the end"},
+		`state.x and true`:     {1, 9, "column 9: unexpected 'and'"},
+		`state.x == #`:         {1, 12, "not understood: '#'"},
 		"true &&\n  name == 3": {2, 8, "no matching overload"},
-		`"ä" == nme`:           {1, 8, "undeclared reference"},
+		`"ä" == nme`:           {1, 8, "undeclared reference to 'nme'"},
 		`name`:                 {1, 1, "expression gives string"},
 		`state.a + 1 == 2 && state.s.replace("a", "b") == "c"`: {1, 36, "function replace is not allowed"},
 		`name.matches("(")`:                                          {1, 14, "invalid matches argument"},

@@ -74,7 +74,7 @@ func reckonings() []reckoned {
 
 		// A fault is marked where it is, and said in few words.
 		{"celerror", `[m.markFault('"🙂é" == name && (', {line: 1, column: 18}), m.markFault("a &&& b", {line: 1, column: 5}), m.markFault("a", {}), m.markFault("a\nbc", {line: 2, column: 2}).at]`, `[{"before":"\"🙂é\" == name && (","at":"","behind":""},{"before":"a &&","at":"&","behind":" b"},null,"c"]`},
-		{"celerror", `m.shortened("filter: line 1, column 26: mismatched input '<EOF>' expecting {'[', '{', '}'}; line 2, column 4: more")`, `"something is missing at the end"`},
+		{"celerror", `m.shortened("filter: line 1, column 26: something is missing at the end; line 2, column 4: more")`, `"something is missing at the end"`},
 
 		// Charts stand right.
 		{"scale", `[m.ticks(0, 4, 4), m.ticks(20.9, 21.9, 5), m.ticks(-1, 1, 2), m.ticks(5, 5, 3), m.range([]), m.range([7]), m.range([0]), m.linear([0, 10], [100, 0])(2.5), m.linear([1, 1], [5, 9])(1)]`, `[[0,1,2,3,4],[21,21.2,21.4,21.6,21.8],[-1,0,1],[5],[0,1],[6.65,7.35],[-1,1],75,5]`},

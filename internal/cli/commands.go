@@ -10,6 +10,7 @@ type Commands struct {
 	Ls         lsCommand          `cmd:"" help:"List the entities of a pod: by name, those of a filter, in an order."`
 	Get        getCommand         `cmd:"" help:"Show an entity, as it is or as it was."`
 	Send       sendCommand        `cmd:"" help:"Send an entity a message, and print the answer."`
+	Answer     answerCommand      `cmd:"" help:"Print the answer to a message that was sent without waiting for it."`
 	Patch      patchCommand       `cmd:"" help:"Change a part of a document's state."`
 	Rm         rmCommand          `cmd:"" help:"Delete an entity, or a pod."`
 	Watch      watchCommand       `cmd:"" help:"Print changes as they come, of all pods, of one, or of an entity."`

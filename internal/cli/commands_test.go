@@ -25,6 +25,7 @@ func TestExitCodes(t *testing.T) {
 	w.fails(1, "send", "gauges", "oil", "boom")
 	w.fails(2, "get", "gauges")
 	w.fails(2, "ls", "gauges", "--filter", "state.")
+	w.fails(2, "send", "gauges", "oil", "add", "n=many")
 	w.fails(3, "get", "gauges", "water")
 	w.fails(4, "send", "gauges", "oil", "add", "n:=1", "--condition", "state.total > 5")
 	w.fails(5, "send", "gauges", "oil", "take", "n:=5")
@@ -53,7 +54,7 @@ func TestServersThatAreNotThere(t *testing.T) {
 	require.Contains(t, w.fails(6, "pods", "--server", "http://me:hunter2@127.0.0.1:1"), "http://me:xxxxx@127.0.0.1:1")
 	for _, args := range [][]string{
 		{"ls", "rooms"}, {"get", "rooms", "a"}, {"send", "rooms", "a", "merge", "a:=1"}, {"patch", "rooms", "a", "a:=1"}, {"rm", "rooms", "a"},
-		{"watch"}, {"watch", "rooms"}, {"history", "rooms", "a"}, {"export"}, {"import", "ndjson", os.DevNull}, {"top", "--once"}, {"quarantine", "list"},
+		{"watch"}, {"watch", "rooms"}, {"history", "rooms", "a"}, {"answer", "x"}, {"export"}, {"import", "ndjson", os.DevNull}, {"top", "--once"}, {"quarantine", "list"},
 	} {
 		t.Run(args[0], func(t *testing.T) {
 			t.Parallel()
@@ -193,7 +194,7 @@ func TestHelpAndTypos(t *testing.T) {
 	t.Parallel()
 	w := calling(t, "http://127.0.0.1:1")
 	top := w.must("--help")
-	for _, c := range []string{"pods", "ls", "get", "send", "patch", "rm", "watch", "history", "export", "import", "top", "completion", "quarantine list"} {
+	for _, c := range []string{"pods", "ls", "get", "send", "answer", "patch", "rm", "watch", "history", "export", "import", "top", "completion", "quarantine list"} {
 		require.Contains(t, top, "  "+c+" ")
 		help := w.must(append(strings.Fields(c), "--help")...)
 		require.Contains(t, help, "Examples:\n")
@@ -210,5 +211,7 @@ func TestHelpAndTypos(t *testing.T) {
 	}
 	require.NotContains(t, w.fails(2, "xyzzy"), "did you mean")
 	require.Contains(t, w.fails(2, "ls", "rooms", "--filtre", "x"), `--filter`)
+	require.Contains(t, w.fails(2, "--server", "http://127.0.0.1:1", "pods"), "flags stand behind the command: twinsrv pods --server")
+	require.NotContains(t, w.fails(2, "--sever", "http://127.0.0.1:1"), "behind")
 	require.NotContains(t, top, "__complete")
 }

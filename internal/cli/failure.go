@@ -86,6 +86,8 @@ func advice(code client.Code) string {
 		return "`twinsrv ls POD` lists those that are there"
 	case client.NoSuchMessage:
 		return "`twinsrv pods POD` lists those that are there"
+	case client.NoSuchFuture:
+		return "answers are kept for 15 minutes, and not over a restart of the server"
 	case client.NoSuchRevision, client.RevisionDropped:
 		return "`twinsrv history` lists those that are kept"
 	case "no_such_position":

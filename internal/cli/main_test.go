@@ -53,6 +53,7 @@ type take struct {
 type (
 	total struct{}
 	boom  struct{}
+	sleep struct{ Millis int }
 )
 
 // gauges are typed entities that refuse, fail and answer.
@@ -74,7 +75,12 @@ func gauges() entity.Type[gauge] {
 				return g.Total, nil
 			}),
 			"total": entity.Query(func(_ *entity.Context, g *gauge, _ total) (int, error) { return g.Total, nil }),
-			"boom":  entity.On(func(*entity.Context, *gauge, boom) error { return fmt.Errorf("on purpose") }),
+			"sleep": entity.On(func(c *entity.Context, g *gauge, m sleep) error {
+				time.Sleep(time.Duration(m.Millis) * time.Millisecond)
+				g.Total++
+				return nil
+			}),
+			"boom": entity.On(func(*entity.Context, *gauge, boom) error { return fmt.Errorf("on purpose") }),
 		},
 	}
 }

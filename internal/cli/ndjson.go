@@ -79,12 +79,23 @@ func (ndjsonImport) records(in io.Reader) iter.Seq2[record, error] {
 }
 
 // ndjsonLine understands a line. end says that it is the last one of an export.
+// A member that no export has is a mistake of somebody's, and not left out.
 func ndjsonLine(text []byte) (l client.Line, end bool, err error) {
 	var x struct {
 		client.Line
-		End bool `json:"end"`
+		End      bool `json:"end"`
+		Entities int  `json:"entities"`
+		Skipped  int  `json:"skipped"`
 	}
-	if err := json.Unmarshal(text, &x); err != nil {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err = d.Decode(&x)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("there is more behind its JSON")
+		}
+	}
+	if err != nil {
 		return client.Line{}, false, fmt.Errorf("the line is not as an export has them: %w", err)
 	}
 	entity := x.Pod != "" || x.Name != "" || x.Definition != nil || x.State != nil

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/twinsrv/twinsrv/client"
 )
@@ -14,7 +13,7 @@ type sendCommand struct {
 	entityArgs
 	Type  string   `arg:"" complete:"messages" help:"The message's name."`
 	Body  []string `arg:"" optional:"" help:"What it brings: JSON; members, key=text or key:=json; or - for JSON from the standard input."`
-	Async bool     `help:"Do not wait for the answer: print where it will be."`
+	Async bool     `help:"Do not wait for the answer: print its id, for the command answer."`
 	ID    string   `name:"id" placeholder:"TEXT" help:"A text for this one message: sent again with it, it has its effect once."`
 	conditionFlags
 	ServerFlags
@@ -72,9 +71,8 @@ func (c *sendCommand) start(ctx context.Context, e client.Entity, message any) e
 	if err != nil {
 		return err
 	}
-	at := started{f.ID, "/v1/futures/" + f.ID}
-	return c.Print(at, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "it is on its way; its answer will be at %s for %v\n", at.Path, 15*time.Minute)
+	return c.Print(started{f.ID, futures + f.ID}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "it is on its way; `twinsrv answer %s` prints its answer\n", f.ID)
 		return err
 	})
 }

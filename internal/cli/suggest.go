@@ -12,7 +12,7 @@ import (
 func Nearest(parser *kong.Kong, args []string, err error) error {
 	node, word := unknownWord(parser.Model.Node, args)
 	if word == "" {
-		return err
+		return misplaced(parser.Model.Node, args, err)
 	}
 	var names []string
 	for _, c := range node.Children {
@@ -29,6 +29,20 @@ func Nearest(parser *kong.Kong, args []string, err error) error {
 		text += fmt.Sprintf("; did you mean %q?", command)
 	}
 	return fmt.Errorf("%s", text)
+}
+
+// misplaced adds to the error of a command line that begins with a flag the
+// command that it may belong to.
+func misplaced(root *kong.Node, args []string, err error) error {
+	if len(args) == 0 || !strings.HasPrefix(args[0], "-") {
+		return err
+	}
+	for _, a := range args[1:] {
+		if child(root, a) != nil {
+			return fmt.Errorf("%w; flags stand behind the command: %s %s %s …", err, root.Name, a, strings.SplitN(args[0], "=", 2)[0])
+		}
+	}
+	return err
 }
 
 // unknownWord finds the word that stands where a command should, below the

@@ -17,12 +17,10 @@ export function nameSearch(text) {
 }
 
 // shortened leaves out of a problem's text what stands elsewhere: that it is the
-// filter, and where in it; and that a parser would have taken many other things.
+// filter, and where in it.
 export function shortened(detail) {
   return detail
     .split("; line ")[0]
     .replace(/^filter: (line \d+, column \d+: )?/, "")
-    .replace(/ expecting \{.*\}$/s, "")
-    .replace("mismatched input '<EOF>'", "something is missing at the end")
     .trim();
 }
