@@ -4,7 +4,9 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -105,4 +107,42 @@ func TestImportWithoutAnAnswer(t *testing.T) {
 	silent.fails(7, "import", "ndjson", file, "--timeout", "2s")
 	r := silent.feed(`{"pod":"notes","name":"a","state":{"v":1}}`+"\n", "import", "ndjson", "-", "--timeout", "2s")
 	require.Equal(t, 7, r.code, r)
+}
+
+// A name that a command would take for a flag is not offered: in its place the
+// pod would be deleted.
+func TestCompletionLeavesOutNamesThatAreFlags(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	lines := `{"pod":"notes","definition":{"type":"document"}}` + "\n"
+	for _, name := range []string{"--cascade", "-x", "plain"} {
+		lines += `{"pod":"notes","name":"` + name + `","state":{}}` + "\n"
+	}
+	require.Zero(t, w.feed(lines, "import", "ndjson", "-").code)
+	require.Equal(t, "plain\t\n", w.must("__complete", "fish", "rm", "notes", ""))
+}
+
+// An address that is only nearly right is said to be so.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	require.Contains(t, w.fails(1, "pods", "--server", strings.Replace(w.url, "http:", "https:", 1)), "speaks http, not https")
+	empty := calling(t, "")
+	require.NotEqual(t, 2, empty.run("pods", "--timeout", "1ms").code, "an empty variable is no wrong one")
+}
+
+// What cannot be printed fails the command that prints it.
+func TestTheVersionHasToBePrinted(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no /dev/full here:", err)
+	}
+	defer full.Close()
+	c := calling(t, "http://127.0.0.1:1")
+	cmd := c.command("version")
+	cmd.Stdout = full
+	var failed *exec.ExitError
+	require.ErrorAs(t, cmd.Run(), &failed)
+	require.Equal(t, 1, failed.ExitCode())
 }
