@@ -49,6 +49,7 @@ type run struct {
 	papers    map[string]paper // by entity and member
 	damaged   map[persist.Key]bool
 	disturbed bool // commits or reads may have failed
+	indexing  indexing
 	active    *process
 }
 
