@@ -192,11 +192,11 @@ func (w *process) asked(q *question, cursor string) (pod.Result, error) {
 // examine asks a question, page by page, between two looks at every entity that
 // it may be about, and judges what it was told.
 func (w *process) examine(q question, rng *rand.Rand) {
-	a := &answer{question: q, before: w.survey(&q)}
-	if w.dead {
+	a := &answer{question: q}
+	a.from, _ = w.disk.base.Position(context.Background())
+	if a.before = w.survey(&q); w.dead {
 		return
 	}
-	a.from, _ = w.disk.base.Position(context.Background())
 	for cursor := ""; ; {
 		p := &page{call: w.tick()}
 		if len(a.pages) > 0 {
@@ -225,11 +225,11 @@ func (w *process) examine(q question, rng *rand.Rand) {
 			_ = w.sys.Sleep(context.Background(), time.Duration(rng.IntN(4000))*time.Microsecond)
 		}
 	}
-	a.to, _ = w.disk.base.Position(context.Background())
-	a.after = w.survey(&q)
-	if !w.dead {
-		w.judgeAnswer(a)
+	if a.after = w.survey(&q); w.dead {
+		return
 	}
+	a.to, _ = w.disk.base.Position(context.Background())
+	w.judgeAnswer(a)
 }
 
 // misuse gives a cursor to another question.
