@@ -92,6 +92,13 @@ func (d *disk) latency(ctx context.Context) error {
 	return nil
 }
 
+// back is the way of an answer: what was read may be old when it arrives.
+func (d *disk) back(ctx context.Context) {
+	if d.rng.IntN(6) == 0 {
+		_ = d.sys.Sleep(context.WithoutCancel(ctx), time.Duration(d.rng.IntN(2000))*time.Microsecond)
+	}
+}
+
 func (d *disk) serving(ctx context.Context) error {
 	if d.down {
 		return fmt.Errorf("%w: the disk must be reopened", persist.ErrUnavailable)
@@ -245,7 +252,9 @@ func (d *disk) Load(ctx context.Context, key persist.Key) (snapshot.Record, erro
 	if err := d.serving(ctx); err != nil {
 		return snapshot.Record{}, err
 	}
-	return d.base.Load(ctx, key)
+	r, err := d.base.Load(ctx, key)
+	d.back(ctx)
+	return r, err
 }
 
 // List implements persist.PersistenceService.
@@ -253,7 +262,9 @@ func (d *disk) List(ctx context.Context, pod string, o persist.ListOptions) (per
 	if err := d.serving(ctx); err != nil {
 		return persist.Page{}, err
 	}
-	return d.base.List(ctx, pod, o)
+	p, err := d.base.List(ctx, pod, o)
+	d.back(ctx)
+	return p, err
 }
 
 // Changes implements persist.PersistenceService.
@@ -261,7 +272,9 @@ func (d *disk) Changes(ctx context.Context, key persist.Key, life, from uint64, 
 	if err := d.serving(ctx); err != nil {
 		return nil, err
 	}
-	return d.base.Changes(ctx, key, life, from, limit)
+	c, err := d.base.Changes(ctx, key, life, from, limit)
+	d.back(ctx)
+	return c, err
 }
 
 // Log implements persist.PersistenceService.

@@ -73,9 +73,7 @@ func (w *process) query(s step) {
 	case "find":
 		w.find(newQuestion(rng), rng)
 	case "follow": // an entity changes, leaves memory, and is looked for
-		write := s
-		write.kind, write.op, write.n, write.d = send, "add", 0, 0
-		w.command(write)
+		w.change(s)
 		for range rng.IntN(12) {
 			w.exec.Step()
 		}
@@ -94,6 +92,7 @@ func (w *process) query(s step) {
 		}
 		w.crash()
 		w.active = w.start()
+		w.active.change(s) // while indexes are made
 		w.active.find(newQuestion(rng), rng)
 	case "resident":
 		w.resident(s)
@@ -103,6 +102,12 @@ func (w *process) query(s step) {
 		w.indexing.changed++
 		w.write(step{kind: write, op: "declare", n: 2})
 	}
+}
+
+// change adds to an entity with a log.
+func (w *process) change(s step) {
+	s.kind, s.op, s.n = send, "add", 0
+	w.command(s)
 }
 
 // resident reads an entity if it is in memory.
