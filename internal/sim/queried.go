@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,6 +129,10 @@ func (w *process) judgeShown(a *answer, found *pod.Found, t *twin) {
 		rec, err := w.disk.base.Load(context.Background(), persist.Key{Pod: t.pod, Name: t.name})
 		if err == nil && (rec.Life < t.life || rec.Life == t.life && rec.Revision < t.revision) {
 			w.wrong("G2: the query %v shows %s/%s %d-%d; the store has %d-%d", &a.question, t.pod, t.name, t.life, t.revision, rec.Life, rec.Revision)
+		}
+		same := err == nil && rec.Life == t.life && rec.Revision == t.revision && t.pod != books && t.pod != purses // their records are older
+		if codec, state := found.View.Encoded(); same && (codec != rec.Codec || !bytes.Equal(state, rec.State)) {
+			w.wrong("G3: the query %v shows %s/%s %d-%d otherwise than the store has it", &a.question, t.pod, t.name, t.life, t.revision)
 		}
 	}
 	if !a.shows {
@@ -307,6 +312,7 @@ func rowsOf(groups []pod.GroupRow) (rows []groupRow, sum int) {
 // checkQueries compares answers at rest with what the entities show one by one:
 // from memory, from the store, through indexes and tables.
 func (w *process) checkQueries() {
+	w.checkStaying()
 	rng := rand.New(rand.NewPCG(w.seed, 0x726573746564))
 	if rng.IntN(2) == 0 {
 		w.wake(queried())

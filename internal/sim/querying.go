@@ -58,6 +58,8 @@ func planQuery(p *plan, rng *rand.Rand) step {
 		s.op = "reborn"
 	case r < 31:
 		s.op = "resident"
+	case r < 32:
+		s.op = "stay"
 	case r < 38:
 		s.op = "mark"
 	default:
@@ -96,6 +98,8 @@ func (w *process) query(s step) {
 		w.active.find(newQuestion(rng), rng)
 	case "resident":
 		w.resident(s)
+	case "stay":
+		w.stay(s)
 	case "mark":
 		w.mark(s, rng)
 	case "reindex":
@@ -239,6 +243,9 @@ func (w *process) examine(q question, rng *rand.Rand) {
 
 // misuse gives a cursor to another question.
 func (w *process) misuse(q question, cursor string) {
+	if _, err := w.pods.QueryAll(context.Background(), []string{things, "nowhere"}, pod.Query{}); !errors.Is(err, pod.ErrNoPod) {
+		w.wrong("a query of a pod that is nowhere says: %v", err)
+	}
 	q.sort = append([]ordering{{"changed", true}}, q.sort...)
 	if _, err := w.asked(&q, cursor); !w.dead && !errors.Is(err, pod.ErrCursor) && !errors.Is(err, pod.ErrNoPod) {
 		w.wrong("a cursor was given to another query, which says: %v", err)
