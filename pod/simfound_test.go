@@ -117,3 +117,37 @@ func TestViewAfterAFailedDeletion(t *testing.T) {
 	require.Equal(t, stored.Revision, v.Revision)
 	require.Equal(t, []string{"1", "2"}, v.State.Log)
 }
+
+// TestTurnsFailedByADeletion: what turns have sent and are to be reminded of that
+// a deletion failed, and that stand since the deletion failed itself, comes once
+// it is durable.
+func TestTurnsFailedByADeletion(t *testing.T) {
+	store := persisttest.NewFaultStore(persisttest.NewMemory())
+	async := ledgers(func(typ *entity.Type[ledger]) {
+		typ.Durability = entity.Async(40 * time.Millisecond)
+		typ.Handlers["tally"] = entity.On(func(c *entity.Context, l *ledger, m tally) error {
+			l.accept(m.ID)
+			c.SendOnce("ledgers", m.Name, add{m.ID})
+			c.Remind("later", entity.Reminder{At: c.Now().Add(time.Second), Message: add{m.ID + "-rung"}})
+			return nil
+		})
+	})
+	w := newWorld(t, 2, store, async, pod.Config{IdleAfter: -1})
+	defer w.close()
+	_, err := w.ask("x", add{"1"})
+	w.must(err)
+	allow := store.OnUnits(func(u persist.Unit) bool { return u.Key.Name == "x" }, persisttest.RefuseUnit)
+	second := w.send("x", tally{"y", "2"})
+	w.exec.RunUntil(func() bool { return store.Commits() > 1 })
+	w.exec.RunFor(5 * time.Millisecond)
+	_, err = w.ask("x", entity.Delete(entity.Condition{}))
+	require.Error(t, err)
+	_, err = w.wait(second)
+	require.ErrorIs(t, err, persist.ErrUnknown)
+	_, err = w.h.Get(t.Context(), "y")
+	require.ErrorIs(t, err, entity.ErrNotFound, "nothing is sent that is not durable")
+	allow()
+	w.exec.RunFor(10 * time.Second)
+	require.Equal(t, []string{"2"}, w.log("y"))
+	require.Equal(t, []string{"1", "2", "2-rung"}, w.log("x"))
+}

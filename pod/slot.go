@@ -142,7 +142,7 @@ func (t *slots) ensure(name string, spawn func(succeeds bool) (*slot, error)) (*
 		return s, nil
 	}
 	before := sh.m[name]
-	if before != nil && before.wasThere() && !mutant.On(mutant.SlotReplacedStays) {
+	if before != nil && before.wasThere() {
 		t.departed() // or a roster would list it, and the new one as a latecomer
 	}
 	s, err := spawn(before != nil)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/entity"
-	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -167,7 +166,7 @@ func (p *Pod) List(ctx context.Context, o persist.ListOptions) (Page, error) {
 // deletion is under way: the store may have lost them, and they are there until
 // that is acknowledged.
 func (p *Pod) withRemoving(stored persist.Page, o persist.ListOptions) []persist.Item {
-	if p.removing.Load() == 0 || mutant.On(mutant.RemovingNotListed) {
+	if p.removing.Load() == 0 {
 		return stored.Items
 	}
 	items, byName := stored.Items, func(i persist.Item, name string) int { return strings.Compare(i.Name, name) }

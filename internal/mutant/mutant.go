@@ -208,9 +208,6 @@ const (
 	// OwesForgotten: an entity that ended with messages to deliver is not
 	// brought back (G7).
 	OwesForgotten Name = "owes-forgotten"
-	// SlotReplacedStays: a slot that follows on an ending one does not count as a
-	// departure, so that queries know the earlier one alone (G2).
-	SlotReplacedStays Name = "slot-replaced-stays"
 	// TableRowStale: the tables of queries do not see that an entity has changed
 	// (G2).
 	TableRowStale Name = "table-row-stale"
@@ -226,9 +223,6 @@ const (
 	// IndexTrustsStore: an index that is made takes what the store has of an
 	// entity for what it shows, while that is not known (G2).
 	IndexTrustsStore Name = "index-trusts-store"
-	// RemovingNotListed: an entity whose deletion is under way is not listed,
-	// though it may stay (G6).
-	RemovingNotListed Name = "removing-not-listed"
 	// RemindersNotRead: a pod that starts does not read its reminders (G5).
 	RemindersNotRead Name = "reminders-not-read"
 	// CloseLosesAsync: closing the pods does not have the entities leave memory
@@ -312,13 +306,11 @@ func All() []Mutant {
 		{SlotForgetsUnsettled, "G5: a new slot does not know that units of the one before it are under way", "pod"},
 		{OutboxesNotWoken, "G5: a pod that starts does not wake the entities that have messages to deliver", "pod"},
 		{OwesForgotten, "G7: an entity that ended with messages to deliver is not brought back", "pod"},
-		{SlotReplacedStays, "G2: a slot that follows on an ending one does not count as a departure, so that queries know the earlier one alone", "pod"},
 		{TableRowStale, "G2: the tables of queries do not see that an entity has changed", "pod"},
 		{LatecomersMissed, "G2: queries over tables leave out entities that came since the tables were made", "pod"},
 		{CensusOfPart, "G2: a query that found all names with one beginning in memory takes them for all there are", "pod"},
 		{IndexNotUpdated, "G2: an index keeps the first value that it has seen of an entity", "pod"},
 		{IndexTrustsStore, "G2: an index that is made takes what the store has of an entity for what it shows, while that is not known", "pod"},
-		{RemovingNotListed, "G6: an entity whose deletion is under way is not listed, though it may stay", "pod"},
 		{RemindersNotRead, "G5: a pod that starts does not read its reminders", "pod"},
 		{CloseLosesAsync, "G5: closing the pods does not have the entities leave memory first", "pod"},
 	}
