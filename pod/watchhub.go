@@ -17,10 +17,9 @@ import (
 )
 
 const (
-	// keptChanges and keptBytes bound the newest changes that a hub keeps for
-	// those who read them.
-	keptChanges = 4096
-	keptBytes   = 16 << 20
+	// keptBytes bounds the newest changes that a hub keeps for those who read
+	// them, as Config.ChangesHeld does.
+	keptBytes = 16 << 20
 	// showWithin is how long a durable change waits to be shown until its entity
 	// shows it to reads.
 	showWithin = 100 * time.Millisecond
@@ -73,7 +72,7 @@ type hub struct {
 }
 
 func (h *hub) init(p *Pods) {
-	h.pods, h.keeps, h.far = p, keptChanges, keptChanges
+	h.pods, h.keeps, h.far = p, p.cfg.ChangesHeld, uint64(p.cfg.ChangesHeld)
 	h.whole, h.entities = map[string][]*tail{}, map[persist.Key][]*tail{}
 	h.shown, h.slow = map[uint64]struct{}{}, map[persist.Key]struct{}{}
 	h.priors = map[priorKey]*snapshot.Record{}

@@ -13,7 +13,9 @@ type area struct {
 // areas are the parts whose steps come between those of the plan. Theirs are
 // drawn from a generator of their own, so that one more changes no other's.
 func areas() []area {
-	return []area{}
+	return []area{
+		{follow, planFollow, (*process).follow, (*process).checkFollowers},
+	}
 }
 
 // between draws the steps of areas that come next; mostly none.

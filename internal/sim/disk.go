@@ -50,6 +50,7 @@ type disk struct {
 	sys  *actor.System // of the process that has the disk
 	rng  *rand.Rand
 	note func(format string, args ...any)
+	seen func() // is called when something has become durable
 
 	slow    time.Duration // the longest that a sync takes, at the moment
 	next    []fate        // of the commits that come
@@ -132,6 +133,7 @@ func (d *disk) Commit(ctx context.Context, units []persist.Unit) ([]persist.Outc
 	}
 	d.writing = nil
 	outcomes, err := d.end(ctx, f, units)
+	d.seen()
 	d.note("commit of %d: %v", len(units), f)
 	return outcomes, err
 }
@@ -231,7 +233,7 @@ func (d *disk) crash() *disk {
 	if err != nil {
 		panic(err) // nothing was done to its file
 	}
-	after := &disk{base: next, rng: d.rng, note: d.note, guilty: d.guilty, slow: d.slow, errRate: d.errRate, healing: d.healing}
+	after := &disk{base: next, rng: d.rng, note: d.note, seen: d.seen, guilty: d.guilty, slow: d.slow, errRate: d.errRate, healing: d.healing}
 	if rest := d.some(d.writing); len(rest) > 0 {
 		if _, err := after.base.Commit(context.Background(), rest); err != nil && !errors.Is(err, persist.ErrInvalid) {
 			panic(err) // it has no reason

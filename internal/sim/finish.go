@@ -24,6 +24,7 @@ func (r *run) finish() {
 	w.unruly = false
 	w.rest()
 	w.checkStranger()
+	w.caughtUp()
 	before := w.everything()
 	if r.plan.throws {
 		w.crash()

@@ -83,6 +83,7 @@ type settings struct {
 	file    bool // the disk is a bbolt file
 	logged  bool // a commit log stands in front of the disk
 	two     bool // there is a second system in the process
+	held    int  // the changes that those who watch find in memory; 0: many
 }
 
 // plan is what a seed decides before the run begins.
@@ -113,6 +114,7 @@ func newPlan(seed uint64) plan {
 		two:     rng.IntN(8) == 0,
 	}}
 	p.logged = rand.New(rand.NewPCG(seed, 0x6c6f67)).IntN(4) == 0
+	p.held = choose(rand.New(rand.NewPCG(seed, 0x68656c64)), 0, 0, 2, 8)
 	n := 20 + rng.IntN(70)
 	other := rand.New(rand.NewPCG(seed, 0x6172656173))
 	burst := 0

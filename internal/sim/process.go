@@ -63,7 +63,7 @@ func (w *process) open() {
 	s := w.plan.settings
 	var err error
 	w.pods, err = pod.Open(w.sys, store, pod.Config{
-		IdleAfter: s.idle, MaxActive: s.active, Mailbox: s.mailbox,
+		IdleAfter: s.idle, MaxActive: s.active, Mailbox: s.mailbox, ChangesHeld: s.held,
 		Committer: persist.CommitterConfig{KeepChanges: s.keep, KeepFor: s.keepFor, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond},
 	})
 	w.must(err)
@@ -102,6 +102,7 @@ func (w *process) crash() {
 	w.note("process %d dies", w.number)
 	w.dead = true
 	w.disk = w.disk.crash()
+	w.witness()
 	w.steps += w.exec.Steps()
 	w.mix(w.exec.Hash())
 	w.exec.Close()

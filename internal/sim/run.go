@@ -50,6 +50,8 @@ type run struct {
 	damaged   map[persist.Key]bool
 	disturbed bool // commits or reads may have failed
 	active    *process
+	chronicle chronicle
+	following following
 }
 
 // Run carries out the plan of a seed, but for the steps that keep, if not nil,
@@ -61,7 +63,7 @@ func Run(seed uint64, keep func(step int) bool, log io.Writer) Result {
 	}
 	r.disturbed = r.plan.errRate > 0
 	r.disk = &disk{
-		base: inMemory{persisttest.NewMemory()}, rng: rand.New(rand.NewPCG(seed, 2)), note: r.note, guilty: map[persist.Key]bool{},
+		base: inMemory{persisttest.NewMemory()}, rng: rand.New(rand.NewPCG(seed, 2)), note: r.note, seen: r.witness, guilty: map[persist.Key]bool{},
 		slow: r.plan.slow, errRate: r.plan.errRate, healing: r.plan.healing,
 	}
 	if r.plan.file {
