@@ -378,8 +378,12 @@ func (h *hub) tell(c *change) {
 	if c.Err == nil && (c.Key.Pod == "" || c.Key.Pod[0] == '$') {
 		return
 	}
-	h.ring = append(h.ring, c)
-	h.bytes += c.size()
+	if h.tails == 0 || c.Position <= h.tracked { // it was not awaited: whoever is to see it awaits it
+		h.ring, h.bytes, h.from = nil, 0, c.Position
+	} else {
+		h.ring = append(h.ring, c)
+		h.bytes += c.size()
+	}
 	for len(h.ring) > h.keeps || h.bytes > keptBytes && len(h.ring) > 1 {
 		h.from = h.ring[0].Position
 		h.bytes -= h.ring[0].size()

@@ -15,6 +15,7 @@ type area struct {
 func areas() []area {
 	return []area{
 		{follow, planFollow, (*process).follow, (*process).checkFollowers},
+		{recall, planRecall, (*process).recall, (*process).checkPasts},
 	}
 }
 

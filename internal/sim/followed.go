@@ -18,12 +18,15 @@ import (
 // holds is a question about a state, which the texts in it decide. It is asked
 // by watches and, of what the chronicle has, by those who judge them.
 func holds(rule int, state []byte) (bool, error) {
-	texts := bytes.Count(state, []byte{'"'}) / 2
-	if rule == 3 && texts%7 == 0 {
+	n := texts(state)
+	if rule == 3 && n%7 == 0 {
 		return false, fmt.Errorf("on purpose: %w", filter.ErrTooCostly)
 	}
-	return texts%(1+rule) > 0, nil
+	return n%(1+rule) > 0, nil
 }
+
+// texts is how many texts there are in a state, with the names of its members.
+func texts(state []byte) int { return bytes.Count(state, []byte{'"'}) / 2 }
 
 // wants reports whether the change of a key is for a follower.
 func (f *follower) wants(key persist.Key) bool {

@@ -256,7 +256,7 @@ func (w *process) oddWatch(n int) {
 func (w *process) caughtUp() (all []*follower) {
 	_, gone := w.pods.Pod(scratch)
 	for _, f := range w.following.list {
-		if f.watch == nil && gone != nil && slices.Contains(f.pods, scratch) {
+		if (f.w != w || f.watch == nil) && gone != nil && slices.Contains(f.pods, scratch) {
 			continue
 		}
 		w.resume(f)
