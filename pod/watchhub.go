@@ -63,8 +63,8 @@ type hub struct {
 	whole    map[string][]*tail      // of whole pods
 	entities map[persist.Key][]*tail // of single entities
 
-	tracked uint64              // the entities of changes behind it tell when they show them
-	shown   map[uint64]struct{} // the positions of those that are shown and not told
+	tracked uint64                 // the entities of changes behind it tell when they show them
+	shown   map[persist.Key]uint64 // the position of the newest that an entity shows, of those that are not told
 	slow    map[persist.Key]struct{}
 	before  int                           // bytes of the states in priors
 	priors  map[priorKey]*snapshot.Record // acknowledged states that others have replaced, whose change is not told
@@ -74,7 +74,7 @@ type hub struct {
 func (h *hub) init(p *Pods) {
 	h.pods, h.keeps, h.far = p, p.cfg.ChangesHeld, uint64(p.cfg.ChangesHeld)
 	h.whole, h.entities = map[string][]*tail{}, map[persist.Key][]*tail{}
-	h.shown, h.slow = map[uint64]struct{}{}, map[persist.Key]struct{}{}
+	h.shown, h.slow = map[persist.Key]uint64{}, map[persist.Key]struct{}{}
 	h.priors = map[priorKey]*snapshot.Record{}
 }
 
@@ -369,7 +369,9 @@ func (h *hub) tell(c *change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.through = c.Position
-	delete(h.shown, c.Position)
+	if h.shown[c.Key] <= c.Position {
+		delete(h.shown, c.Key)
+	}
 	prior := priorKey{c.Key, c.Life, c.Revision - 1}
 	if c.replaced = h.priors[prior]; c.replaced != nil {
 		h.before -= len(c.replaced.State)
@@ -411,7 +413,7 @@ func (h *hub) await(ctx context.Context, c *persist.Change) {
 	var wait context.Context
 	for {
 		h.mu.Lock()
-		_, shown := h.shown[c.Position]
+		shown := h.shown[c.Key] >= c.Position // or something behind it: that of an unknown outcome it may not tell of
 		_, slow := h.slow[c.Key]
 		if shown || slow || c.Position <= h.tracked || h.ended != nil || h.tails == 0 {
 			h.mu.Unlock()
@@ -456,7 +458,7 @@ func (h *hub) shows(c *persist.Change) {
 	defer h.mu.Unlock()
 	delete(h.slow, c.Key)
 	if c.Position > h.through {
-		h.shown[c.Position] = struct{}{}
+		h.shown[c.Key] = max(h.shown[c.Key], c.Position)
 		h.release()
 	}
 }

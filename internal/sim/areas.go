@@ -16,6 +16,8 @@ func areas() []area {
 	return []area{
 		{follow, planFollow, (*process).follow, (*process).checkFollowers},
 		{recall, planRecall, (*process).recall, (*process).checkPasts},
+		{admit, planAdmit, (*process).admit, nil},
+		{probe, planProbe, (*process).probe, (*process).checkHearing},
 	}
 }
 

@@ -33,6 +33,7 @@ type process struct {
 	halted   map[persist.Key]bool // whose actors were stopped by hand
 	waiting  map[*op]bool         // operations whose promise is not settled
 	jobs     int                  // reads and asks under way
+	hearing  hearing
 }
 
 // start opens the pods on what the last process left. The disk works meanwhile:
@@ -68,6 +69,7 @@ func (w *process) open() {
 	})
 	w.must(err)
 	w.pods.OnChange(w.published)
+	w.listen()
 	w.pods.OnCreated(func(c pod.CreatedChild) { w.note("%s/%s was created in life %d", c.Pod, c.Name, c.Life) })
 	eager := w.logs(frail, entity.Sync())
 	eager.Eager = s.eager
