@@ -63,8 +63,8 @@ type hub struct {
 	whole    map[string][]*tail      // of whole pods
 	entities map[persist.Key][]*tail // of single entities
 
-	tracked uint64                 // the entities of changes behind it tell when they show them
-	shown   map[persist.Key]uint64 // the position of the newest that an entity shows, of those that are not told
+	tracked uint64              // the entities of changes behind it tell when they show them
+	shown   map[uint64]struct{} // the positions of those that are shown and not told
 	slow    map[persist.Key]struct{}
 	before  int                           // bytes of the states in priors
 	priors  map[priorKey]*snapshot.Record // acknowledged states that others have replaced, whose change is not told
@@ -74,7 +74,7 @@ type hub struct {
 func (h *hub) init(p *Pods) {
 	h.pods, h.keeps, h.far = p, p.cfg.ChangesHeld, uint64(p.cfg.ChangesHeld)
 	h.whole, h.entities = map[string][]*tail{}, map[persist.Key][]*tail{}
-	h.shown, h.slow = map[persist.Key]uint64{}, map[persist.Key]struct{}{}
+	h.shown, h.slow = map[uint64]struct{}{}, map[persist.Key]struct{}{}
 	h.priors = map[priorKey]*snapshot.Record{}
 }
 
@@ -369,9 +369,7 @@ func (h *hub) tell(c *change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.through = c.Position
-	if h.shown[c.Key] <= c.Position {
-		delete(h.shown, c.Key)
-	}
+	delete(h.shown, c.Position)
 	prior := priorKey{c.Key, c.Life, c.Revision - 1}
 	if c.replaced = h.priors[prior]; c.replaced != nil {
 		h.before -= len(c.replaced.State)
@@ -413,7 +411,7 @@ func (h *hub) await(ctx context.Context, c *persist.Change) {
 	var wait context.Context
 	for {
 		h.mu.Lock()
-		shown := h.shown[c.Key] >= c.Position // or something behind it: that of an unknown outcome it may not tell of
+		_, shown := h.shown[c.Position]
 		_, slow := h.slow[c.Key]
 		if shown || slow || c.Position <= h.tracked || h.ended != nil || h.tails == 0 {
 			h.mu.Unlock()
@@ -428,15 +426,38 @@ func (h *hub) await(ctx context.Context, c *persist.Change) {
 			defer cancel()
 		}
 		if w.Wait(wait) != nil {
+			read := h.pods.reads(c)
 			h.mu.Lock()
 			defer h.mu.Unlock()
+			h.holding = nil
+			if read {
+				return
+			}
 			if len(h.slow) >= maxSlow {
 				clear(h.slow)
 			}
 			h.slow[c.Key] = struct{}{}
-			h.holding = nil
 			return
 		}
+	}
+}
+
+// reads reports whether reads show a change. An entity that found it when it was
+// read anew, after an unknown outcome, has told nobody.
+func (p *Pods) reads(c *persist.Change) bool {
+	pod, err := p.Pod(c.Key.Pod)
+	if err != nil {
+		return true
+	}
+	switch r := pod.acknowledged(c.Key.Name); {
+	case r == nil: // they go to the store
+		return true
+	case r.Revision == 0:
+		return deletes(c)
+	case r.Life == c.Life:
+		return r.Revision >= c.Revision && !deletes(c)
+	default:
+		return r.Life > c.Life
 	}
 }
 
@@ -458,7 +479,7 @@ func (h *hub) shows(c *persist.Change) {
 	defer h.mu.Unlock()
 	delete(h.slow, c.Key)
 	if c.Position > h.through {
-		h.shown[c.Key] = max(h.shown[c.Key], c.Position)
+		h.shown[c.Position] = struct{}{}
 		h.release()
 	}
 }
