@@ -117,3 +117,74 @@ func TestViewAfterAFailedDeletion(t *testing.T) {
 	require.Equal(t, stored.Revision, v.Revision)
 	require.Equal(t, []string{"1", "2"}, v.State.Log)
 }
+
+// TestWatchBehindAnotherIsNotEarly: a watch that begins while another one, which
+// has ended, was waited for, shows nothing before reads do.
+func TestWatchBehindAnotherIsNotEarly(t *testing.T) {
+	forSeeds(t, 20, func(t *testing.T, seed uint64) {
+		var w *world
+		w = newWorld(t, seed, persisttest.NewMemory(), ledgers(func(d *entity.Type[ledger]) {
+			d.Handlers["tally"] = entity.On(func(_ *entity.Context, l *ledger, m tally) error {
+				l.accept(m.ID)
+				return w.sys.Sleep(bg, 50*time.Millisecond)
+			})
+		}), pod.Config{})
+		defer w.close()
+		_, err := w.ask("x", add{"1"})
+		w.must(err)
+		first, err := w.pods.Watch(bg, pod.WatchRequest{})
+		w.must(err)
+		from := first.Position()
+		w.send("x", add{"2"})
+		w.send("x", tally{ID: "3"}) // keeps it busy while 2 becomes durable
+		w.exec.RunFor(10 * time.Millisecond)
+		first.Close()
+		second, err := w.pods.Watch(bg, pod.WatchRequest{Resume: true, After: from})
+		w.must(err)
+		defer second.Close()
+		showsWhatReadsDo(t, w, second, 2)
+	})
+}
+
+// TestWatchOfWhoWasSlowIsNotEarly: an entity that could not be read for a while
+// is waited for again once it can.
+func TestWatchOfWhoWasSlowIsNotEarly(t *testing.T) {
+	forSeeds(t, 20, func(t *testing.T, seed uint64) {
+		store := persisttest.NewFaultStore(persisttest.NewMemory())
+		w := newWorld(t, seed, store, ledgers(nil), pod.Config{IdleAfter: -1})
+		defer w.close()
+		_, err := w.ask("x", add{"1"})
+		w.must(err)
+		watch, err := w.pods.Watch(bg, pod.WatchRequest{})
+		w.must(err)
+		defer watch.Close()
+		store.OnCommit(store.Commits()+1, persisttest.UnknownApplied)
+		allow := store.OnLoads(func(k persist.Key) bool { return k.Name == "x" }, persist.ErrUnavailable)
+		_, err = w.ask("x", add{"2"})
+		require.ErrorIs(t, err, persist.ErrUnknown)
+		e, err := watch.Next(bg)
+		w.must(err)
+		require.Equal(t, uint64(2), e.Revision, "it is not waited for any longer")
+		allow()
+		w.exec.RunFor(5 * time.Second)
+		w.send("x", add{"3"})
+		showsWhatReadsDo(t, w, watch, 3)
+	})
+}
+
+// showsWhatReadsDo: the next event is of a revision of x that reads show.
+func showsWhatReadsDo(t *testing.T, w *world, watch *pod.Watch, revision uint64) {
+	t.Helper()
+	told := false
+	w.sys.Go(func() {
+		e, err := watch.Next(bg)
+		w.must(err)
+		told = true
+		require.Equal(t, revision, e.Revision)
+		v, there := w.h.Resident("x")
+		require.True(t, there)
+		require.GreaterOrEqual(t, v.Revision, revision, "seed %d", w.seed)
+	})
+	w.exec.RunUntil(func() bool { return told })
+	require.True(t, told)
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/filter"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 )
 
@@ -310,7 +311,7 @@ func (w *Watch) judge(ctx context.Context, c *change) (Event, bool, error) {
 	}
 	unsure := before.unknown
 	if !unsure {
-		if before.view == nil {
+		if before.view == nil || mutant.On(mutant.WatchLeavesSilently) {
 			return Event{}, false, nil
 		}
 		if match, err := w.req.Match(before.view); err != nil || !match {

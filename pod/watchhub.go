@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -63,9 +64,9 @@ type hub struct {
 	whole    map[string][]*tail      // of whole pods
 	entities map[persist.Key][]*tail // of single entities
 
-	tracked uint64              // the entities of changes behind it tell when they show them
-	shown   map[uint64]struct{} // the positions of those that are shown and not told
-	slow    map[persist.Key]struct{}
+	tracked uint64                        // the entities of changes behind it tell when they show them
+	shown   map[uint64]struct{}           // the positions of those that are shown and not told
+	slow    map[persist.Key]late          // what entities did not show in time
 	before  int                           // bytes of the states in priors
 	priors  map[priorKey]*snapshot.Record // acknowledged states that others have replaced, whose change is not told
 	holding *actor.Waiter                 // the job waits for an entity to show something
@@ -74,7 +75,7 @@ type hub struct {
 func (h *hub) init(p *Pods) {
 	h.pods, h.keeps, h.far = p, p.cfg.ChangesHeld, uint64(p.cfg.ChangesHeld)
 	h.whole, h.entities = map[string][]*tail{}, map[persist.Key][]*tail{}
-	h.shown, h.slow = map[uint64]struct{}{}, map[persist.Key]struct{}{}
+	h.shown, h.slow = map[uint64]struct{}{}, map[persist.Key]late{}
 	h.priors = map[priorKey]*snapshot.Record{}
 }
 
@@ -163,7 +164,7 @@ func (h *hub) lookLater() {
 			position, err := h.settled(h.pods.work)
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			if err == nil {
+			if err == nil && !mutant.On(mutant.WatchNeverLooks) {
 				h.rise(position)
 			}
 			h.timer = nil
@@ -195,6 +196,8 @@ func (h *hub) join(ctx context.Context, t *tail) error {
 		t.at = position
 	case r.After > position:
 		return fmt.Errorf("%w: %d; the newest is %d", ErrPosition, r.After, position)
+	case mutant.On(mutant.WatchSkipsOne):
+		t.at = r.After + 1
 	default:
 		t.at = r.After
 	}
@@ -408,12 +411,13 @@ func (h *hub) await(ctx context.Context, c *persist.Change) {
 	if pod, err := h.pods.Pod(c.Key.Pod); err != nil || pod.spec.Load() == nil || pod.spec.Load().Durability.IsAsync() {
 		return
 	}
+	h.hurries(c.Key)
 	var wait context.Context
 	for {
 		h.mu.Lock()
 		_, shown := h.shown[c.Position]
 		_, slow := h.slow[c.Key]
-		if shown || slow || c.Position <= h.tracked || h.ended != nil || h.tails == 0 {
+		if shown || slow || mutant.On(mutant.WatchAheadOfReads) || c.Position <= h.tracked || h.ended != nil || h.tails == 0 {
 			h.mu.Unlock()
 			return
 		}
@@ -426,7 +430,7 @@ func (h *hub) await(ctx context.Context, c *persist.Change) {
 			defer cancel()
 		}
 		if w.Wait(wait) != nil {
-			read := h.pods.reads(c)
+			read := h.pods.reads(c.Key, lateIn(c))
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.holding = nil
@@ -436,28 +440,48 @@ func (h *hub) await(ctx context.Context, c *persist.Change) {
 			if len(h.slow) >= maxSlow {
 				clear(h.slow)
 			}
-			h.slow[c.Key] = struct{}{}
+			h.slow[c.Key] = lateIn(c)
 			return
 		}
 	}
 }
 
+// hurries no longer takes an entity for slow that has caught up.
+func (h *hub) hurries(key persist.Key) {
+	h.mu.Lock()
+	l, slow := h.slow[key]
+	h.mu.Unlock()
+	if slow && h.pods.reads(key, l) {
+		h.mu.Lock()
+		delete(h.slow, key)
+		h.mu.Unlock()
+	}
+}
+
+// late is a change of an entity that was waited for.
+type late struct {
+	life, revision uint64
+	ends           bool // the life
+}
+
+func lateIn(c *persist.Change) late { return late{c.Life, c.Revision, deletes(c)} }
+
 // reads reports whether reads show a change. An entity that found it when it was
 // read anew, after an unknown outcome, has told nobody.
-func (p *Pods) reads(c *persist.Change) bool {
-	pod, err := p.Pod(c.Key.Pod)
+func (p *Pods) reads(key persist.Key, l late) bool {
+	pod, err := p.Pod(key.Pod)
 	if err != nil {
 		return true
 	}
-	switch r := pod.acknowledged(c.Key.Name); {
+	switch r := pod.acknowledged(key.Name); {
 	case r == nil: // they go to the store
 		return true
 	case r.Revision == 0:
-		return deletes(c)
-	case r.Life == c.Life:
-		return r.Revision >= c.Revision && !deletes(c)
+		return l.ends
+	case r.Life == l.life:
+		return r.Revision >= l.revision && !l.ends
 	default:
-		return r.Life > c.Life
+		return r.Life > l.life
 	}
 }
 

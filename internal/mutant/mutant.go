@@ -213,6 +213,28 @@ const (
 	// CloseLosesAsync: closing the pods does not have the entities leave memory
 	// first (G5).
 	CloseLosesAsync Name = "close-loses-async"
+	// WatchSkipsOne: a watch that resumes leaves out the first change behind its position (G7).
+	WatchSkipsOne Name = "watch-skips-one"
+	// WatchGapUntold: a watch does not say that retention has dropped changes (G7).
+	WatchGapUntold Name = "watch-gap-untold"
+	// WatchLeavesSilently: a watch with a filter does not say that an entity left it (G7).
+	WatchLeavesSilently Name = "watch-leaves-silently"
+	// WatchAheadOfReads: watches show a change before the entity shows it to reads (G2).
+	WatchAheadOfReads Name = "watch-ahead-of-reads"
+	// WatchNeverLooks: watches are not told of what a commit of unknown outcome has written (G7).
+	WatchNeverLooks Name = "watch-never-looks"
+	// WatchLosesBehind: a watch that falls behind what is in memory goes on with what is (G7).
+	WatchLosesBehind Name = "watch-loses-behind"
+	// HistorySkipsBetweenPages: the next page of a history leaves out a change (G5).
+	HistorySkipsBetweenPages Name = "history-skips-between-pages"
+	// HistoryFoldsTwice: the state behind an event is made of the one before it that has it already (G3).
+	HistoryFoldsTwice Name = "history-folds-twice"
+	// AtTakesNext: the state at a revision that was never written is that of the next one (G3).
+	AtTakesNext Name = "at-takes-next"
+	// AdmitForgetsAnswers: a message with an id that was answered is said to be refused, as if it was new (G3).
+	AdmitForgetsAnswers Name = "admit-forgets-answers"
+	// StayIgnored: an entity whose passivation is paused leaves memory when it is idle (G8).
+	StayIgnored Name = "stay-ignored"
 )
 
 // Mutant describes a fault.
@@ -293,5 +315,16 @@ func All() []Mutant {
 		{OwesForgotten, "G7: an entity that ended with messages to deliver is not brought back", "pod"},
 		{RemindersNotRead, "G5: a pod that starts does not read its reminders", "pod"},
 		{CloseLosesAsync, "G5: closing the pods does not have the entities leave memory first", "pod"},
+		{WatchSkipsOne, "G7: a watch that resumes leaves out the first change behind its position", "pod"},
+		{WatchGapUntold, "G7: a watch does not say that retention has dropped changes", "pod"},
+		{WatchLeavesSilently, "G7: a watch with a filter does not say that an entity left it", "pod"},
+		{WatchAheadOfReads, "G2: watches show a change before the entity shows it to reads", "pod"},
+		{WatchNeverLooks, "G7: watches are not told of what a commit of unknown outcome has written", "pod"},
+		{WatchLosesBehind, "G7: a watch that falls behind what is in memory goes on with what is", "pod"},
+		{HistorySkipsBetweenPages, "G5: the next page of a history leaves out a change", "pod"},
+		{HistoryFoldsTwice, "G3: the state behind an event is made of the one before it that has it already", "pod"},
+		{AtTakesNext, "G3: the state at a revision that was never written is that of the next one", "pod"},
+		{AdmitForgetsAnswers, "G3: a message with an id that was answered is said to be refused, as if it was new", "pod"},
+		{StayIgnored, "G8: an entity whose passivation is paused leaves memory when it is idle", "pod"},
 	}
 }

@@ -144,7 +144,7 @@ func request(p *pod.Pod, s step, tag entity.ETag) any {
 		touch{s.id},
 	}
 	kind := kinds[s.n%len(kinds)]
-	if s.n%7 == 0 {
+	if s.n%3 == 0 {
 		return entity.WithID(fmt.Sprintf("admit-%d", s.n%2), kind)
 	}
 	m, err := p.Spec().Wrap(kind)

@@ -44,9 +44,10 @@ func (w *process) take(f *follower, e *pod.Event) {
 		w.wrong("%v sees %d behind %d", f, e.ID, f.at)
 	}
 	switch {
-	case e.Kind == pod.EventGap && e.Reason == pod.GapVolatile:
-		if f.pods != nil && !slices.Contains(f.pods, scratch) || !f.resumed && w.plan.held == 0 {
-			w.wrong("%v is told of a gap of what is volatile", f)
+	case e.Kind == pod.EventGap && e.To == 0:
+		known := e.Reason == pod.GapTooCostly && f.rule == 3 || e.Reason == pod.GapVolatile && (f.resumed || w.plan.held > 0)
+		if !known || f.pods != nil && !slices.Contains(f.pods, scratch) {
+			w.wrong("%v is told of a gap of what is volatile: %s", f, e.Reason)
 		}
 		clear(f.short)
 		f.at = e.ID
