@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/twinsrv/twinsrv/entity"
-	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -87,7 +86,7 @@ type fold struct{ last snapshot.Record }
 
 func (f *fold) to(ctx context.Context, spec *entity.Spec, store persist.PersistenceService, c *persist.Change) (snapshot.Record, error) {
 	r := snapshot.Record{Life: c.Life, Revision: c.Revision, Reserved: c.Revision, Changed: c.Time}
-	if f.last.Life == c.Life && f.last.Revision != 0 && (f.last.Revision+1 == c.Revision || mutant.On(mutant.HistoryFoldsTwice)) {
+	if f.last.Life == c.Life && f.last.Revision != 0 && f.last.Revision+1 == c.Revision {
 		store = nextEvent{PersistenceService: store, last: &f.last, event: c}
 	}
 	r, err := spec.Complete(ctx, store, c.Key, r, nil)

@@ -188,3 +188,31 @@ func showsWhatReadsDo(t *testing.T, w *world, watch *pod.Watch, revision uint64)
 	w.exec.RunUntil(func() bool { return told })
 	require.True(t, told)
 }
+
+// TestWatchOfWhatCannotBeJudged: an event whose state can no longer be made, since
+// its life has ended and retention has dropped it, is a gap under a Match: it may
+// be one for which that holds.
+func TestWatchOfWhatCannotBeJudged(t *testing.T) {
+	w := emptyWorld(t, 1, persisttest.NewMemory(), pod.Config{Committer: persist.CommitterConfig{KeepFor: 100 * time.Millisecond}})
+	defer w.close()
+	h, err := pod.Start(w.pods, purses(nil))
+	w.must(err)
+	watch, err := w.pods.Watch(bg, pod.WatchRequest{Match: func(*pod.View) (bool, error) { return true, nil }})
+	w.must(err)
+	defer watch.Close()
+	for _, name := range []string{"x", "y"} {
+		_, err = w.wait(w.sendTo(h.Ref(name), fill{ids(name, 1), 1}))
+		w.must(err)
+	}
+	w.exec.RunFor(time.Millisecond)
+	first, err := watch.Next(bg)
+	w.must(err)
+	require.Equal(t, "x", first.Name)
+	w.must(h.Delete(bg, "y"))
+	w.exec.RunFor(2 * time.Second)
+	e, err := watch.Next(bg)
+	w.must(err)
+	require.Equal(t, pod.EventGap, e.Kind, "%+v", e)
+	require.Equal(t, pod.GapTrimmed, e.Reason)
+	require.Equal(t, []uint64{e.To - 1, e.To, e.ID}, []uint64{e.From, e.ID, e.To})
+}

@@ -60,9 +60,12 @@ type GapReason string
 
 // The reasons of gaps.
 const (
-	// GapTrimmed: retention has dropped the changes from the journal.
+	// GapTrimmed: retention has dropped the changes from the journal, or, under a
+	// Match, the events that the state behind the one at the position To was made
+	// of.
 	GapTrimmed GapReason = "trimmed"
-	// GapDamaged: the change at the position To cannot be read.
+	// GapDamaged: the change at the position To, or under a Match the state behind
+	// it, cannot be read.
 	GapDamaged GapReason = "damaged"
 	// GapTooCostly: Match takes too long to say whether it holds for the change
 	// at the position To, or for the state before it.
@@ -305,25 +308,26 @@ func (w *Watch) judge(ctx context.Context, c *change) (Event, bool, error) {
 			return c.eventWith(w.pods, after), match, err
 		}
 	}
+	if after.unknown { // it may be one for which Match holds
+		return Event{Kind: EventGap, From: c.Position - 1, To: c.Position, Reason: after.reason}, true, nil
+	}
 	before, err := c.before(ctx, w.pods)
 	if err != nil {
 		return Event{}, false, err
 	}
-	unsure := before.unknown
-	if !unsure {
+	if !before.unknown {
 		if before.view == nil || mutant.On(mutant.WatchLeavesSilently) {
 			return Event{}, false, nil
 		}
 		if match, err := w.req.Match(before.view); err != nil || !match {
 			return Event{}, false, err
 		}
-		unsure = after.unknown
 	}
 	e := c.eventWith(w.pods, after)
 	if e.Kind == EventChanged {
 		e.Kind = EventLeft
 	}
-	if unsure {
+	if before.unknown {
 		e.Unsure, e.line = true, nil
 	}
 	return e, true, nil

@@ -193,6 +193,8 @@ const (
 	ReminderStays Name = "reminder-stays"
 	// ReminderEarly: a reminder is handled before it is due (G3).
 	ReminderEarly Name = "reminder-early"
+	// AdmitForgetsAnswers: a message with an id that was answered is said to be refused, as if it was new (G3).
+	AdmitForgetsAnswers Name = "admit-forgets-answers"
 
 	// In package pod.
 
@@ -227,12 +229,8 @@ const (
 	WatchLosesBehind Name = "watch-loses-behind"
 	// HistorySkipsBetweenPages: the next page of a history leaves out a change (G5).
 	HistorySkipsBetweenPages Name = "history-skips-between-pages"
-	// HistoryFoldsTwice: the state behind an event is made of the one before it that has it already (G3).
-	HistoryFoldsTwice Name = "history-folds-twice"
 	// AtTakesNext: the state at a revision that was never written is that of the next one (G3).
 	AtTakesNext Name = "at-takes-next"
-	// AdmitForgetsAnswers: a message with an id that was answered is said to be refused, as if it was new (G3).
-	AdmitForgetsAnswers Name = "admit-forgets-answers"
 	// StayIgnored: an entity whose passivation is paused leaves memory when it is idle (G8).
 	StayIgnored Name = "stay-ignored"
 )
@@ -309,6 +307,7 @@ func All() []Mutant {
 		{AnswersNotKept, "G5: the first answers to messages with ids are not committed", "entity"},
 		{ReminderStays, "G3: the turn that a reminder led to leaves its row as it was", "entity"},
 		{ReminderEarly, "G3: a reminder is handled before it is due", "entity"},
+		{AdmitForgetsAnswers, "G3: a message with an id that was answered is said to be refused, as if it was new", "entity"},
 		{ClaimRefused, "G4: messages that an ending entity has left are not given to the next activation", "pod"},
 		{SlotForgetsUnsettled, "G5: a new slot does not know that units of the one before it are under way", "pod"},
 		{OutboxesNotWoken, "G5: a pod that starts does not wake the entities that have messages to deliver", "pod"},
@@ -322,9 +321,7 @@ func All() []Mutant {
 		{WatchNeverLooks, "G7: watches are not told of what a commit of unknown outcome has written", "pod"},
 		{WatchLosesBehind, "G7: a watch that falls behind what is in memory goes on with what is", "pod"},
 		{HistorySkipsBetweenPages, "G5: the next page of a history leaves out a change", "pod"},
-		{HistoryFoldsTwice, "G3: the state behind an event is made of the one before it that has it already", "pod"},
 		{AtTakesNext, "G3: the state at a revision that was never written is that of the next one", "pod"},
-		{AdmitForgetsAnswers, "G3: a message with an id that was answered is said to be refused, as if it was new", "pod"},
 		{StayIgnored, "G8: an entity whose passivation is paused leaves memory when it is idle", "pod"},
 	}
 }

@@ -77,11 +77,18 @@ func (w *process) takeGap(f *follower, e *pod.Event) {
 	switch {
 	case e.From < f.at || e.To <= e.From:
 		w.wrong("%v is told of a gap from %d to %d, behind %d", f, e.From, e.To, f.at)
-	case e.Reason == pod.GapTrimmed && e.To > mark:
+	case e.Reason == pod.GapTrimmed && e.To > mark && !w.unmakeable(f, e):
 		w.wrong("%v is told of a gap from %d to %d, and nothing behind %d was dropped", f, e.From, e.To, mark)
 	case e.Reason == pod.GapTooCostly && (f.rule != 3 || e.From != e.To-1), e.Reason == pod.GapDamaged:
 		w.wrong("%v is told of a gap from %d to %d without a reason: %s", f, e.From, e.To, e.Reason)
 	}
+}
+
+// unmakeable reports whether a gap is of an event alone, whose state may not be
+// known any more since its life has ended.
+func (w *process) unmakeable(f *follower, e *pod.Event) bool {
+	was := w.chronicle.at(e.To)
+	return f.rule > 0 && e.From == e.To-1 && was != nil && was.Event && was.Life <= w.trimmed()
 }
 
 // takeChange looks whether a change is what the journal says, durable, and not

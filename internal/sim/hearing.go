@@ -40,6 +40,10 @@ func (h *hearing) of(name string) (all []pod.CreatedChild) {
 func (w *process) listen() {
 	w.hearing.letters = map[string]uint64{}
 	w.pods.OnCreated(w.born)
+	if w.seed%8 == 3 { // whoever panics harms nobody
+		w.pods.OnCreated(func(pod.CreatedChild) { panic("on purpose") })
+		w.pods.OnChange(func(persist.Change) { panic("on purpose") })
+	}
 	w.sys.DeadLetters().Subscribe(func(z actor.ZombieMsg) {
 		if pod, _, is := strings.Cut(strings.TrimPrefix(z.To, "/user/pods/"), "/"); is && !w.dead {
 			w.hearing.letters[pod]++

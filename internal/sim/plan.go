@@ -83,7 +83,7 @@ type settings struct {
 	file    bool // the disk is a bbolt file
 	logged  bool // a commit log stands in front of the disk
 	two     bool // there is a second system in the process
-	held    int  // the changes that those who watch find in memory; 0: many
+	held    int  // the changes and the reminders that are in memory; 0: many
 }
 
 // plan is what a seed decides before the run begins.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/pod"
@@ -17,7 +18,7 @@ const probe kind = "probe"
 // planProbe draws what is asked for.
 func planProbe(p *plan, rng *rand.Rand) step {
 	s := step{pod: choose(rng, things, books), name: p.anyName(rng), n: rng.IntN(20)}
-	s.op = choose(rng, "read", "delete", "ask", "note", "note", "subscribe", "subscribe", "stay", "stay", "other")
+	s.op = choose(rng, "read", "delete", "ask", "note", "note", "child", "child", "subscribe", "subscribe", "stay", "stay", "other", "other")
 	return s
 }
 
@@ -61,6 +62,9 @@ func (w *process) byHandle(h pod.Handle[journalled], s step) {
 			v, err = h.Ask(ctx, s.name, look{})
 		case "note":
 			v, err = w.byBytes(ctx, h.Pod, s)
+		case "child":
+			o.op = "note"
+			v, err = w.byManager(ctx, s)
 		}
 		w.jobs--
 		if !w.dead && s.op != "read" {
@@ -94,6 +98,17 @@ func (w *process) byBytes(ctx context.Context, p *pod.Pod, s step) (any, error) 
 	return p.Ask(ctx, s.name, m)
 }
 
+// byManager has the pod's manager send a note. It also gets one for a name that
+// there cannot be, which is a dead letter.
+func (w *process) byManager(ctx context.Context, s step) (any, error) {
+	manager, err := w.sys.Lookup("/user/pods/" + s.pod)
+	if err != nil {
+		return nil, err
+	}
+	_ = manager.TellFrom(pod.CreateChild{Name: "..", Message: note{s.id}}, w.keeper)
+	return actor.Ask[any](ctx, manager, pod.CreateChild{Name: s.name, Message: note{s.id}})
+}
+
 // stay looks whether an entity whose passivation is paused stays in memory, where
 // nothing else is done to it.
 func (w *process) stay(p *pod.Pod, s step) {
@@ -113,11 +128,8 @@ func (w *process) stay(p *pod.Pod, s step) {
 	}
 }
 
-// describe asks what there is.
+// describe asks what there is, and for what there cannot be.
 func (w *process) describe(p *pod.Pod) {
-	if _, err := pod.Start(w.pods, w.logs(things, entity.Sync())); err == nil || p.Definition().Type != entity.KindTyped {
-		w.wrong("%s is %+v, and could be started again: %v", p.Name(), p.Definition(), err)
-	}
 	for _, q := range w.pods.Quarantined() {
 		if key := (persist.Key{Pod: q.Pod, Name: q.Name}); q.Reason == nil || !w.damaged[key] && !w.disturbed {
 			w.wrong("G5: %s is said to be quarantined: %v", key, q.Reason)
@@ -125,4 +137,27 @@ func (w *process) describe(p *pod.Pod) {
 	}
 	s := w.pods.Slots()
 	w.note("%d slots are taken", s.Activating+s.Active+s.Removing+s.Passivating)
+	w.jobs++
+	w.sys.Go(func() {
+		ctx := context.Background()
+		declare := func(name, durability string) error {
+			_, _, _, err := w.pods.Declare(ctx, name, pod.Definition{Type: entity.KindDocument, Durability: durability})
+			return err
+		}
+		_, started := pod.Start(w.pods, w.logs(things, entity.Sync()))
+		_, unknown := w.pods.Pod("nowhere")
+		odd := []struct{ got, want error }{
+			{started, pod.ErrExists}, {unknown, pod.ErrNoPod},
+			{declare(p.Name(), "sync"), pod.ErrExists}, {declare(papers, "volatile"), pod.ErrExists}, {declare(papers, "sometimes"), entity.ErrDefinition},
+			{w.pods.Drop(ctx, p.Name(), true), pod.ErrReadOnly}, {w.pods.Drop(ctx, "nowhere", true), pod.ErrNoPod},
+			{p.Post(persist.Key{Pod: "nowhere", Name: "e0"}, actor.Message{Payload: look{}}), pod.ErrNoPod},
+			{p.Tell("..", look{}), entity.ErrName}, {p.Tell("e0", struct{}{}), entity.ErrUnknownMessage},
+		}
+		w.jobs--
+		for i, o := range odd {
+			if !w.dead && !errors.Is(o.got, o.want) && !w.ending {
+				w.wrong("oddity %d of %s gives %v, and not: %v", i, p.Name(), o.got, o.want)
+			}
+		}
+	})
 }

@@ -64,7 +64,8 @@ func (w *process) open() {
 	s := w.plan.settings
 	var err error
 	w.pods, err = pod.Open(w.sys, store, pod.Config{
-		IdleAfter: s.idle, MaxActive: s.active, Mailbox: s.mailbox, ChangesHeld: s.held,
+		IdleAfter: s.idle, MaxActive: s.active, Mailbox: s.mailbox,
+		ChangesHeld: s.held, RemindersHeld: s.held, RemindAtOnce: s.held / 2,
 		Committer: persist.CommitterConfig{KeepChanges: s.keep, KeepFor: s.keepFor, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond},
 	})
 	w.must(err)
