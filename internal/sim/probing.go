@@ -54,7 +54,7 @@ func (w *process) byHandle(h pod.Handle[journalled], s step) {
 		var err error
 		switch s.op {
 		case "read":
-			err = w.readTyped(ctx, h, o)
+			w.readTyped(ctx, h, o)
 		case "delete":
 			err = h.Delete(ctx, s.name)
 		case "ask":
@@ -73,10 +73,10 @@ func (w *process) byHandle(h pod.Handle[journalled], s step) {
 	})
 }
 
-func (w *process) readTyped(ctx context.Context, h pod.Handle[journalled], o *op) error {
+func (w *process) readTyped(ctx context.Context, h pod.Handle[journalled], o *op) {
 	v, err := h.Get(ctx, o.name)
 	if w.dead {
-		return nil
+		return
 	}
 	o.err, o.ret, o.outcome = err, w.tick(), refused
 	switch {
@@ -86,7 +86,6 @@ func (w *process) readTyped(ctx context.Context, h pod.Handle[journalled], o *op
 		o.outcome = done
 	}
 	w.durable(o)
-	return nil
 }
 
 // byBytes sends a note as its bytes.
