@@ -1,6 +1,7 @@
 package pod_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -215,4 +216,38 @@ func TestWatchOfWhatCannotBeJudged(t *testing.T) {
 	require.Equal(t, pod.EventGap, e.Kind, "%+v", e)
 	require.Equal(t, pod.GapTrimmed, e.Reason)
 	require.Equal(t, []uint64{e.To - 1, e.To, e.ID}, []uint64{e.From, e.ID, e.To})
+}
+
+// TestWatchOfAVolatilePodThatIsDropped: a watch that resumes says that changes of
+// volatile pods may be missing, also of one that is dropped while it begins.
+func TestWatchOfAVolatilePodThatIsDropped(t *testing.T) {
+	dropped := 0
+	forSeeds(t, 60, func(t *testing.T, seed uint64) {
+		w := emptyWorld(t, seed, persisttest.NewCrashStore(), pod.Config{})
+		defer w.close()
+		_, _, _, err := w.pods.Declare(bg, "short", pod.Definition{Type: "document", Durability: "volatile"})
+		w.must(err)
+		ended := false
+		w.sys.Go(func() {
+			watch, err := w.pods.Watch(bg, pod.WatchRequest{Pods: []string{"short"}, Resume: true})
+			if ended = errors.Is(err, pod.ErrNoPod); ended {
+				return
+			}
+			w.must(err)
+			defer watch.Close()
+			if _, err := w.pods.Pod("short"); err != nil {
+				dropped++
+			}
+			ctx, cancel := w.sys.WithTimeout(bg, time.Second)
+			defer cancel()
+			e, err := watch.Next(ctx)
+			w.must(err)
+			require.Equal(t, pod.GapVolatile, e.Reason, "seed %d", seed)
+			ended = true
+		})
+		w.sys.Go(func() { w.must(w.pods.Drop(bg, "short", true)) })
+		w.exec.RunFor(2 * time.Second)
+		require.True(t, ended)
+	})
+	require.NotZero(t, dropped)
 }

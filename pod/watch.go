@@ -182,6 +182,7 @@ func (p *Pods) Watch(ctx context.Context, r WatchRequest) (*Watch, error) {
 		{hub: &p.hub, watch: w, main: true, pages: p.pages()},
 		{hub: &p.volatile.hub, watch: w, pages: p.pages()},
 	}
+	short := w.showsVolatile() // a pod that is dropped meanwhile is one of which changes may be missing
 	for _, t := range w.tails {
 		if err := t.hub.join(ctx, t); err != nil {
 			w.Close()
@@ -189,7 +190,7 @@ func (p *Pods) Watch(ctx context.Context, r WatchRequest) (*Watch, error) {
 		}
 	}
 	w.place.Store(w.id)
-	if r.Resume && w.tails[1].hub.serves() && w.showsVolatile() {
+	if r.Resume && short && w.tails[1].hub.serves() {
 		w.page = append(w.page, line{tail: w.tails[1], gap: &Event{Kind: EventGap, Reason: GapVolatile}})
 	}
 	return w, nil

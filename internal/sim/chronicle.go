@@ -23,6 +23,7 @@ type entry struct {
 	state   []byte    // what it led to, as JSON; nil if that is not known, or is nothing
 	folded  any       // the same, of an event-sourced entity
 	agreed  []byte    // another rendering that was found to say the same
+	spoiled bool      // the store cannot read it any more
 }
 
 func (e *entry) deletes() bool { return e.Type == "deleted" && len(e.Data) == 0 }
@@ -34,6 +35,7 @@ type chronicle struct {
 	all     []*entry // by position
 	by      map[persist.Key][]*entry
 	jumps   map[persist.Key]bool // whose times do not rise, since each process has a clock of its own
+	spoiled map[persist.Key]bool // of whose changes some cannot be read
 	through uint64
 }
 
@@ -42,7 +44,7 @@ type chronicle struct {
 func (r *run) witness() {
 	c := &r.chronicle
 	if c.by == nil {
-		c.by, c.jumps = map[persist.Key][]*entry{}, map[persist.Key]bool{}
+		c.by, c.jumps, c.spoiled = map[persist.Key][]*entry{}, map[persist.Key]bool{}, map[persist.Key]bool{}
 	}
 	for {
 		log, err := r.disk.base.Log(context.Background(), c.through, 100)
@@ -157,6 +159,20 @@ func sameJSON(a, b []byte) bool {
 	p, errP := json.Marshal(x)
 	q, errQ := json.Marshal(y)
 	return errP == nil && errQ == nil && bytes.Equal(p, q)
+}
+
+// spoil makes the newest change of a frail entity unreadable, if there is one and
+// the disk can do that.
+func (r *run) spoil() bool {
+	m, can := r.disk.base.(inMemory)
+	for i := len(r.chronicle.all) - 1; i >= 0 && can; i-- {
+		if e := r.chronicle.all[i]; e.Key.Pod == frail {
+			m.DamageChange(e.Change)
+			e.spoiled, r.damaged[e.Key], r.chronicle.spoiled[e.Key] = true, true, true
+			return true
+		}
+	}
+	return false
 }
 
 // at returns the change at a position, nil if there is none.

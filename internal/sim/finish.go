@@ -25,6 +25,7 @@ func (r *run) finish() {
 	w.rest()
 	w.checkStranger()
 	w.caughtUp()
+	w.checkHearing()
 	before := w.everything()
 	if r.plan.throws {
 		w.crash()

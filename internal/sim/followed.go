@@ -43,6 +43,10 @@ func (w *process) take(f *follower, e *pod.Event) {
 	if e.ID < f.at {
 		w.wrong("%v sees %d behind %d", f, e.ID, f.at)
 	}
+	if short := f.pods == nil || slices.Contains(f.pods, scratch); short && f.resumed && !f.told && e.Reason != pod.GapVolatile {
+		w.wrong("%v is not told that it may have missed what is volatile", f)
+	}
+	f.told = true
 	switch {
 	case e.Kind == pod.EventGap && e.To == 0:
 		known := e.Reason == pod.GapTooCostly && f.rule == 3 || e.Reason == pod.GapVolatile && (f.resumed || w.plan.held > 0)
@@ -79,9 +83,15 @@ func (w *process) takeGap(f *follower, e *pod.Event) {
 		w.wrong("%v is told of a gap from %d to %d, behind %d", f, e.From, e.To, f.at)
 	case e.Reason == pod.GapTrimmed && e.To > mark && !w.unmakeable(f, e):
 		w.wrong("%v is told of a gap from %d to %d, and nothing behind %d was dropped", f, e.From, e.To, mark)
-	case e.Reason == pod.GapTooCostly && (f.rule != 3 || e.From != e.To-1), e.Reason == pod.GapDamaged:
+	case e.Reason == pod.GapTooCostly && (f.rule != 3 || e.From != e.To-1), e.Reason == pod.GapDamaged && !w.isSpoiled(e.From, e.To):
 		w.wrong("%v is told of a gap from %d to %d without a reason: %s", f, e.From, e.To, e.Reason)
 	}
+}
+
+// isSpoiled reports whether a gap is of a change that the store cannot read.
+func (r *run) isSpoiled(from, to uint64) bool {
+	e := r.chronicle.at(to)
+	return e != nil && e.spoiled && from == to-1
 }
 
 // unmakeable reports whether a gap is of an event alone, whose state may not be
@@ -125,7 +135,7 @@ func (r *run) forgettable(e *entry) bool {
 	if e.before == nil {
 		return false
 	}
-	return e.before.Position <= mark || e.Event && e.Life <= mark || e.Key.Pod == keepers
+	return e.before.Position <= mark || e.before.spoiled || e.Event && e.Life <= mark || e.Key.Pod == keepers
 }
 
 // shownWithin is how long what is durable waits for its entity to show it.
@@ -214,7 +224,7 @@ func (w *process) checkSights(f *follower) {
 		kind := f.expected(e)
 		is := len(shown) > 0 && shown[0].at == e.Position
 		switch {
-		case is && shown[0].unsure:
+		case is && (shown[0].unsure || e.spoiled && shown[0].reason == pod.GapDamaged):
 		case !is && kind != "":
 			w.wrong("G7: %v was not shown %s %d-%d at %d as %s", f, e.Key, e.Life, e.Revision, e.Position, kind)
 			return

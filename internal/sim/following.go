@@ -40,6 +40,7 @@ type follower struct {
 	w       *process   // of the watch that is open or being opened; a dead one's is not
 	watch   *pod.Watch // nil: it is being opened
 	resumed bool
+	told    bool          // of something, by this watch
 	pause   time.Duration // before it asks for the next event
 	hasty   bool          // it does not wait long for an event
 	short   map[string]entity.ETag
@@ -74,7 +75,7 @@ func (f *follower) request() pod.WatchRequest {
 
 // planFollow draws what is done to a follower, or a new one.
 func planFollow(p *plan, rng *rand.Rand) step {
-	s := step{n: rng.IntN(12), op: choose(rng, "begin", "resume", "resume", "close", "let go", "odd")}
+	s := step{n: rng.IntN(12), op: choose(rng, "begin", "begin", "resume", "resume", "resume", "resume", "close", "close", "let go", "let go", "odd")}
 	if s.op == "begin" {
 		s.pod = choose(rng, things, things, books, beats, frail, papers, accounts, purses, scratch, "")
 		if s.pod != "" && rng.IntN(2) == 0 {
@@ -162,7 +163,7 @@ func (w *process) resume(f *follower) {
 			}
 			return
 		}
-		f.watch, f.resumed = watch, f.begun
+		f.watch, f.resumed, f.told = watch, f.begun, false
 		if !f.begun {
 			f.begun, f.from, f.at = true, watch.Position(), watch.Position()
 			if f.at < known {
@@ -298,6 +299,12 @@ func (r *run) lastOf(all []*follower) []uint64 {
 // checkFollowers looks, at the end, whether everybody was shown everything.
 func (w *process) checkFollowers() {
 	for _, f := range w.caughtUp() {
+		w.checkSights(f)
+	}
+	if w.seed%6 == 0 && w.spoil() {
+		f := &follower{number: len(w.following.list), pods: []string{frail}, begun: true, rule: int(w.seed % 4)}
+		w.following.list = append(w.following.list, f)
+		w.caughtUp()
 		w.checkSights(f)
 	}
 }

@@ -115,13 +115,10 @@ func (w *process) checkHearing() {
 			w.wrong("G7: %s is said to have %d dead letters, and had %d", p.Name(), is, was)
 		}
 	}
-	if w.disturbed || len(w.halted) > 0 {
-		return // a creation of unknown outcome is not told
-	}
-	for _, e := range w.chronicle.all {
-		told := pod.CreatedChild{Pod: e.Key.Pod, Name: e.Key.Name, Life: e.Life}
-		if e.process == w.number && e.Position == e.Life && (e.Key.Pod == things || e.Key.Pod == books) && !slices.Contains(h.created, told) {
-			w.wrong("the creation of %s in life %d was not told", e.Key, e.Life)
+	for _, o := range w.history {
+		told := pod.CreatedChild{Pod: o.pod, Name: o.name, Life: o.life}
+		if o.created && o.outcome == done && o.process == w.number && o.pod != beats && !slices.Contains(h.created, told) {
+			w.wrong("the creation of %s in life %d was acknowledged, and not told", o.key(), o.life)
 		}
 	}
 }

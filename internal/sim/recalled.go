@@ -58,7 +58,7 @@ func (w *process) judgePage(key persist.Key, o *pod.HistoryOptions, page *pod.Hi
 	oldest := w.chronicle.find(key, page.Oldest)
 	switch {
 	case page.Oldest == (entity.ETag{}) && page.Dropped && mark == 0 && !flushes(key.Pod),
-		page.Oldest != (entity.ETag{}) && (oldest == nil || !oldest.Time.Equal(page.OldestTime) || page.Dropped != (oldest.Position != oldest.Life)):
+		page.Oldest != (entity.ETag{}) && (oldest == nil || !oldest.spoiled && !oldest.Time.Equal(page.OldestTime) || page.Dropped != (oldest.Position != oldest.Life)):
 		w.wrong("the history of %s begins with %v of %v, dropped: %t", key, page.Oldest, page.OldestTime, page.Dropped)
 	}
 }
@@ -69,6 +69,7 @@ func (w *process) judgeLine(key persist.Key, r *pod.Revision, mark uint64) {
 	switch {
 	case e == nil:
 		w.wrong("G2: the history of %s has %v at %d, and the store does not", key, tagOf(r), r.Position)
+	case e.spoiled && e.tag() == tagOf(r) && r.Err != nil:
 	case e.Key != key || e.tag() != tagOf(r) || e.Type != r.Type || !e.Time.Equal(r.Time) || e.deletes() != r.Deleted:
 		w.wrong("the history of %s has %+v; at %d is %s %v %s", key, *r, e.Position, e.Key, e.tag(), e.Type)
 	case r.Err != nil:
@@ -98,7 +99,7 @@ func (w *process) judgeAt(p *pod.Pod, name string, revision uint64, known entity
 		return
 	}
 	e := w.chronicle.find(key, entity.ETag{Life: known.Life, Revision: revision})
-	if w.mayLack(key, e, known, err) || w.hasEnded(key, known.Life) {
+	if w.mayLack(key, e, known, err) || e != nil && e.spoiled || w.hasEnded(key, known.Life) {
 		return
 	}
 	w.wrong("G5: %s at revision %d of life %d is not there: %v", key, revision, known.Life, err)
@@ -142,6 +143,7 @@ func (w *process) judgeAtTime(p *pod.Pod, name string, at time.Time, known entit
 	}
 	rises := !w.chronicle.jumps[key]
 	switch {
+	case w.chronicle.spoiled[key]: // its time is not known either
 	case err != nil && rises && !open && !w.mayLack(key, last, known, err):
 		w.wrong("G5: the state of %s at %v, of %v, is not there: %v", key, at, last.tag(), err)
 	case err != nil:
@@ -174,7 +176,7 @@ func (w *process) judgeBuckets(key persist.Key, r *pod.BucketRequest, b *pod.Buc
 // sameBuckets compares buckets with a plain computation, where nothing was
 // dropped and times rise.
 func (w *process) sameBuckets(key persist.Key, head entity.ETag, r *pod.BucketRequest, b *pod.Buckets) {
-	if w.trimmed() > 0 || w.chronicle.jumps[key] {
+	if w.trimmed() > 0 || w.chronicle.jumps[key] || w.chronicle.spoiled[key] {
 		return
 	}
 	by := map[int64][]float64{}
