@@ -129,7 +129,8 @@ var (
 //   - Under a Match, whether an entity left depends on the journal alone: on the
 //     states before and after a change. So a watch that resumes says the same
 //     as one that was never interrupted. Where the state before is no longer in
-//     the journal, the event says that it is Unsure.
+//     the journal, the event says that it is Unsure; where the state behind is
+//     not, it is a gap.
 //   - The changes of volatile pods are shown as they come, between those of the
 //     others, and never again: they have no position, and no ID of their own. A
 //     watch of volatile pods that resumes, or that is so far behind that some are
