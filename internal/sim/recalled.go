@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/twinsrv/twinsrv/entity"
@@ -55,10 +56,13 @@ func (w *process) judgePage(key persist.Key, o *pod.HistoryOptions, page *pod.Hi
 			return
 		}
 	}
-	oldest := w.chronicle.find(key, page.Oldest)
+	// The end of a life that could not be read may have the revision of a change
+	// that was dropped.
+	begins := slices.ContainsFunc(w.chronicle.by[key], func(e *entry) bool {
+		return e.tag() == page.Oldest && (e.spoiled || e.Time.Equal(page.OldestTime)) && page.Dropped == (e.Position != e.Life)
+	})
 	switch {
-	case page.Oldest == (entity.ETag{}) && page.Dropped && mark == 0 && !flushes(key.Pod),
-		page.Oldest != (entity.ETag{}) && (oldest == nil || !oldest.spoiled && !oldest.Time.Equal(page.OldestTime) || page.Dropped != (oldest.Position != oldest.Life)):
+	case page.Oldest == (entity.ETag{}) && page.Dropped && mark == 0 && !flushes(key.Pod), page.Oldest != (entity.ETag{}) && !begins:
 		w.wrong("the history of %s begins with %v of %v, dropped: %t", key, page.Oldest, page.OldestTime, page.Dropped)
 	}
 }
