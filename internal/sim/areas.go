@@ -5,7 +5,7 @@ import "math/rand/v2"
 // area is a part of the workload that has steps, state and checks of its own.
 type area struct {
 	kind  kind
-	plan  func(*plan, *rand.Rand) step
+	plan  func(*plan, *rand.Rand) step // the zero step is none
 	do    func(*process, step)
 	check func(*process) // at rest, in the last process, before it ends; or nil
 }
@@ -13,7 +13,9 @@ type area struct {
 // areas are the parts whose steps come between those of the plan. Theirs are
 // drawn from a generator of their own, so that one more changes no other's.
 func areas() []area {
-	return []area{}
+	return []area{
+		{employ, planErrand, (*process).doErrand, (*process).checkErrands},
+	}
 }
 
 // between draws the steps of areas that come next; mostly none.
@@ -21,9 +23,10 @@ func (p *plan) between(rng *rand.Rand) (steps []step) {
 	all := areas()
 	for len(all) > 0 && rng.IntN(4) == 0 {
 		a := all[rng.IntN(len(all))]
-		s := a.plan(p, rng)
-		s.kind = a.kind
-		steps = append(steps, s)
+		if s := a.plan(p, rng); s != (step{}) {
+			s.kind = a.kind
+			steps = append(steps, s)
+		}
 	}
 	return steps
 }

@@ -55,7 +55,7 @@ func (w *process) rest() {
 		w.exec.RunFor(pause)
 		rows, err := w.disk.base.Rows(ctx, entity.OutboxRows, nil, 1)
 		w.must(err)
-		if len(rows) == 0 && w.reminders() == 0 && len(w.waiting) == 0 && w.jobs == 0 && w.folds.Status().Lag == 0 {
+		if len(rows) == 0 && w.reminders() == 0 && len(w.waiting) == 0 && w.jobs == 0 && w.folds.Status().Lag == 0 && w.errandsDone() {
 			if quiet { // also nothing that timers have brought since
 				w.checkMemory()
 				return

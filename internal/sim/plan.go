@@ -83,6 +83,7 @@ type settings struct {
 	file    bool // the disk is a bbolt file
 	logged  bool // a commit log stands in front of the disk
 	two     bool // there is a second system in the process
+	jobs    bool // there are durable queues
 }
 
 // plan is what a seed decides before the run begins.
@@ -113,6 +114,7 @@ func newPlan(seed uint64) plan {
 		two:     rng.IntN(8) == 0,
 	}}
 	p.logged = rand.New(rand.NewPCG(seed, 0x6c6f67)).IntN(4) == 0
+	p.jobs = rand.New(rand.NewPCG(seed, 0x6a6f6273)).IntN(4) == 0
 	n := 20 + rng.IntN(70)
 	other := rand.New(rand.NewPCG(seed, 0x6172656173))
 	burst := 0

@@ -80,6 +80,7 @@ func (w *process) open() {
 	}
 	w.must(w.declare())
 	w.newKeeper()
+	w.openQueues()
 	w.folds, err = persist.StartProjection(w.pods.Committer(), w.projection())
 	w.must(err)
 }

@@ -47,6 +47,7 @@ type run struct {
 	orderly   []int                       // processes that ended in good order
 	kept      kept
 	papers    map[string]paper // by entity and member
+	book      *book            // of the durable queues
 	damaged   map[persist.Key]bool
 	disturbed bool // commits or reads may have failed
 	active    *process
