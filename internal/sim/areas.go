@@ -15,6 +15,7 @@ type area struct {
 func areas() []area {
 	return []area{
 		{employ, planErrand, (*process).doErrand, (*process).checkErrands},
+		{fill, planForm, (*process).fillForm, (*process).checkForms},
 	}
 }
 

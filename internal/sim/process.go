@@ -81,6 +81,7 @@ func (w *process) open() {
 	w.must(w.declare())
 	w.newKeeper()
 	w.openQueues()
+	w.openForms()
 	w.folds, err = persist.StartProjection(w.pods.Committer(), w.projection())
 	w.must(err)
 }

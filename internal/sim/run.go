@@ -48,6 +48,7 @@ type run struct {
 	kept      kept
 	papers    map[string]paper // by entity and member
 	book      *book            // of the durable queues
+	files     *files           // of the documents with a schema
 	damaged   map[persist.Key]bool
 	disturbed bool // commits or reads may have failed
 	active    *process
