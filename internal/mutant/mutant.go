@@ -67,6 +67,23 @@ const (
 	// ProjectionSkipsOne: a projection goes on one position too far after its
 	// cursor was read (G5).
 	ProjectionSkipsOne Name = "projection-skips-one"
+	// JobAcceptedEarly: a job of a durable queue is accepted before its row is
+	// durable (G2).
+	JobAcceptedEarly Name = "job-accepted-early"
+	// JobAttemptUncounted: an attempt at a job begins before it is counted in the
+	// store (G2).
+	JobAttemptUncounted Name = "job-attempt-uncounted"
+	// JobRemovalForgotten: the removal of a job that is done is not tried again
+	// when the store fails (G7).
+	JobRemovalForgotten Name = "job-removal-forgotten"
+	// JobLastAttemptForgotten: a job that a process has left at its last attempt
+	// is tried again (G8).
+	JobLastAttemptForgotten Name = "job-last-attempt-forgotten"
+	// JobsOutOfOrder: the job that came last begins first (G1).
+	JobsOutOfOrder Name = "jobs-out-of-order"
+	// QueueLossUntold: a manager of jobs whose queue another one has taken over
+	// stops without a word to who gave it jobs (G7).
+	QueueLossUntold Name = "queue-loss-untold"
 
 	// In package persist/commitlog.
 
@@ -193,6 +210,12 @@ const (
 	ReminderStays Name = "reminder-stays"
 	// ReminderEarly: a reminder is handled before it is due (G3).
 	ReminderEarly Name = "reminder-early"
+	// PatchHalfApplied: a JSON patch ends at the first operation that cannot be
+	// done, and what is before it stays (G3).
+	PatchHalfApplied Name = "patch-half-applied"
+	// SchemaIgnored: a change of a document that exists is not judged by the
+	// schema (G3).
+	SchemaIgnored Name = "schema-ignored"
 
 	// In package pod.
 
@@ -213,6 +236,9 @@ const (
 	// CloseLosesAsync: closing the pods does not have the entities leave memory
 	// first (G5).
 	CloseLosesAsync Name = "close-loses-async"
+	// DefinitionOutdated: documents in memory go on by a definition that another
+	// one has replaced (G2).
+	DefinitionOutdated Name = "definition-outdated"
 )
 
 // Mutant describes a fault.
@@ -244,6 +270,12 @@ func All() []Mutant {
 		{BadUnitFailsGroup, "G8: one unit that the store refuses for its data fails the whole group", "persist"},
 		{CursorBeforeTable, "G5: a projection's cursor is committed before what Apply makes of the changes", "persist"},
 		{ProjectionSkipsOne, "G5: a projection goes on one position too far after its cursor was read", "persist"},
+		{JobAcceptedEarly, "G2: a job of a durable queue is accepted before its row is durable", "persist"},
+		{JobAttemptUncounted, "G2: an attempt at a job begins before it is counted in the store", "persist"},
+		{JobRemovalForgotten, "G7: the removal of a job that is done is not tried again when the store fails", "persist"},
+		{JobLastAttemptForgotten, "G8: a job that a process has left at its last attempt is tried again", "persist"},
+		{JobsOutOfOrder, "G1: of the jobs that wait in a durable queue the last one begins first", "persist"},
+		{QueueLossUntold, "G7: a manager of jobs whose queue another one has taken over stops without a word to who gave it jobs", "persist"},
 		{LogAckUnsynced, "G2: the commit log tells outcomes without having synced", "persist/commitlog"},
 		{LogFreesUnfolded, "G5: a segment of the commit log is free before all of it is folded", "persist/commitlog"},
 		{LogForgetsDeletions, "G6: the commit log does not fold deletions", "persist/commitlog"},
@@ -287,11 +319,14 @@ func All() []Mutant {
 		{AnswersNotKept, "G5: the first answers to messages with ids are not committed", "entity"},
 		{ReminderStays, "G3: the turn that a reminder led to leaves its row as it was", "entity"},
 		{ReminderEarly, "G3: a reminder is handled before it is due", "entity"},
+		{PatchHalfApplied, "G3: a JSON patch ends at the first operation that cannot be done, and what is before it stays", "entity"},
+		{SchemaIgnored, "G3: a change of a document that exists is not judged by the schema", "entity"},
 		{ClaimRefused, "G4: messages that an ending entity has left are not given to the next activation", "pod"},
 		{SlotForgetsUnsettled, "G5: a new slot does not know that units of the one before it are under way", "pod"},
 		{OutboxesNotWoken, "G5: a pod that starts does not wake the entities that have messages to deliver", "pod"},
 		{OwesForgotten, "G7: an entity that ended with messages to deliver is not brought back", "pod"},
 		{RemindersNotRead, "G5: a pod that starts does not read its reminders", "pod"},
 		{CloseLosesAsync, "G5: closing the pods does not have the entities leave memory first", "pod"},
+		{DefinitionOutdated, "G2: documents in memory go on by a definition that another one has replaced", "pod"},
 	}
 }

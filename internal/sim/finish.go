@@ -74,6 +74,9 @@ func (w *process) rest() {
 	if n := w.reminders(); n > 0 {
 		w.wrong("G7: %d reminders have not come", n)
 	}
+	if !w.errandsDone() {
+		w.wrong("G7: jobs are left in the queues")
+	}
 	if status := w.folds.Status(); status.Lag > 0 {
 		w.wrong("the projection is %d behind: %v", status.Lag, status.Err)
 	}
