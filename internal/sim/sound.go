@@ -34,4 +34,5 @@ func (r *run) checkStore() {
 	if err != nil || whole && report2.SkippedCount > 0 {
 		r.wrong("the store cannot be copied: %v, %+v", err, report2)
 	}
+	r.checkDamage(ctx)
 }
