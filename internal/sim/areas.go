@@ -15,6 +15,7 @@ type area struct {
 func areas() []area {
 	return []area{
 		{employ, planErrand, (*process).doErrand, (*process).checkErrands},
+		{post, planPosting, (*process).postLedger, (*process).checkLedgers},
 		{fill, planForm, (*process).fillForm, (*process).checkForms},
 	}
 }

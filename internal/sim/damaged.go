@@ -26,7 +26,7 @@ func (r *run) checkDamage(ctx context.Context) {
 	}
 	unread, wrong := damageSome(ctx, to, rng)
 	pages := 0
-	report, err := persist.Check(ctx, to, persist.CheckOptions{Pods: []string{keepers}, Progress: func(persist.CheckProgress) { pages++ }})
+	report, err := persist.Check(ctx, to, persist.CheckOptions{Pods: []string{keepers, ledgers}, Progress: func(persist.CheckProgress) { pages++ }})
 	found := map[string]bool{}
 	for _, p := range report.Problems {
 		found[placed(p)] = true

@@ -85,6 +85,7 @@ type settings struct {
 	two     bool // there is a second system in the process
 	jobs    bool // there are durable queues
 	forms   bool // there are documents with a schema
+	ledgers bool // there are ledgers
 }
 
 // plan is what a seed decides before the run begins.
@@ -116,6 +117,7 @@ func newPlan(seed uint64) plan {
 	}}
 	p.logged = rand.New(rand.NewPCG(seed, 0x6c6f67)).IntN(4) == 0
 	p.jobs = rand.New(rand.NewPCG(seed, 0x6a6f6273)).IntN(4) == 0
+	p.ledgers = rand.New(rand.NewPCG(seed, 0x6c656467)).IntN(3) == 0
 	p.forms = rand.New(rand.NewPCG(seed, 0x666f726d)).IntN(3) == 0
 	n := 20 + rng.IntN(70)
 	other := rand.New(rand.NewPCG(seed, 0x6172656173))

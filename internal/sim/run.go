@@ -49,6 +49,7 @@ type run struct {
 	papers    map[string]paper // by entity and member
 	book      *book            // of the durable queues
 	files     *files           // of the documents with a schema
+	shelves   map[string]*shelf
 	damaged   map[persist.Key]bool
 	disturbed bool // commits or reads may have failed
 	active    *process
