@@ -16,6 +16,7 @@ func areas() []area {
 	return []area{
 		{employ, planErrand, (*process).doErrand, (*process).checkErrands},
 		{post, planPosting, (*process).postLedger, (*process).checkLedgers},
+		{carry, planCarry, (*process).carryOut, (*process).checkCouriers},
 		{fill, planForm, (*process).fillForm, (*process).checkForms},
 	}
 }

@@ -77,7 +77,7 @@ func (d reopens) Reopen(ctx context.Context) error {
 }
 
 // heals is a disk that stays in service whatever happened.
-type heals struct{ persist.PersistenceService }
+type heals struct{ *disk }
 
 // latency makes a call take its time, and fail while the disk is away.
 func (d *disk) latency(ctx context.Context) error {
@@ -310,6 +310,14 @@ func (d *disk) Position(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	return d.base.Position(ctx)
+}
+
+// Import implements persist.Importer.
+func (d *disk) Import(ctx context.Context, b persist.Batch) error {
+	if err := d.serving(ctx); err != nil {
+		return err
+	}
+	return d.base.(persist.Importer).Import(ctx, b)
 }
 
 // Close leaves what is synced to the next process.

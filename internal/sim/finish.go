@@ -112,7 +112,7 @@ func (w *process) reminders() (n int) {
 // checkMemory looks whether names without an entity have left memory, where
 // nothing but their own last message takes them out.
 func (w *process) checkMemory() {
-	if w.plan.idle >= 0 {
+	if w.plan.idle >= 0 || w.lost {
 		return
 	}
 	there := 0

@@ -68,24 +68,25 @@ func (s step) String() string {
 
 // settings are what holds for a whole run.
 type settings struct {
-	names   int // entities in a pod
-	idle    time.Duration
-	active  int
-	mailbox int
-	keep    uint64
-	keepFor time.Duration
-	errRate int
-	slow    time.Duration
-	healing bool
-	unruly  bool // Init fails at times
-	eager   bool
-	throws  bool // it ends by a crash, not in good order
-	file    bool // the disk is a bbolt file
-	logged  bool // a commit log stands in front of the disk
-	two     bool // there is a second system in the process
-	jobs    bool // there are durable queues
-	forms   bool // there are documents with a schema
-	ledgers bool // there are ledgers
+	names    int // entities in a pod
+	idle     time.Duration
+	active   int
+	mailbox  int
+	keep     uint64
+	keepFor  time.Duration
+	errRate  int
+	slow     time.Duration
+	healing  bool
+	unruly   bool // Init fails at times
+	eager    bool
+	throws   bool // it ends by a crash, not in good order
+	file     bool // the disk is a bbolt file
+	logged   bool // a commit log stands in front of the disk
+	two      bool // there is a second system in the process
+	jobs     bool // there are durable queues
+	forms    bool // there are documents with a schema
+	ledgers  bool // there are ledgers
+	couriers bool // there are couriers
 }
 
 // plan is what a seed decides before the run begins.
@@ -118,6 +119,7 @@ func newPlan(seed uint64) plan {
 	p.logged = rand.New(rand.NewPCG(seed, 0x6c6f67)).IntN(4) == 0
 	p.jobs = rand.New(rand.NewPCG(seed, 0x6a6f6273)).IntN(4) == 0
 	p.ledgers = rand.New(rand.NewPCG(seed, 0x6c656467)).IntN(3) == 0
+	p.couriers = rand.New(rand.NewPCG(seed, 0x636f7572)).IntN(3) == 0
 	p.forms = rand.New(rand.NewPCG(seed, 0x666f726d)).IntN(3) == 0
 	n := 20 + rng.IntN(70)
 	other := rand.New(rand.NewPCG(seed, 0x6172656173))

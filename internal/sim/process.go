@@ -82,6 +82,7 @@ func (w *process) open() {
 	w.newKeeper()
 	w.openQueues()
 	w.openForms()
+	w.openCouriers()
 	w.folds, err = persist.StartProjection(w.pods.Committer(), w.projection())
 	w.must(err)
 }
@@ -175,7 +176,7 @@ func (w *process) published(c persist.Change) {
 
 // durable looks whether what an answer of a synchronous entity tells is there.
 func (w *process) durable(o *op) {
-	if w.dead || o.outcome != done || o.pod == beats || o.pod == frail || o.kind == ask { // an asker hears of it later
+	if w.dead || o.outcome != done || o.pod == beats || o.pod == frail || o.pod == diaries || o.kind == ask { // an asker hears of it later
 		return
 	}
 	rec, err := w.disk.base.Load(context.Background(), o.key())

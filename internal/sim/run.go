@@ -50,6 +50,9 @@ type run struct {
 	book      *book            // of the durable queues
 	files     *files           // of the documents with a schema
 	shelves   map[string]*shelf
+	brought   map[string]*brought // parcels
+	dismissed map[string]bool     // couriers that were discarded
+	lost      bool                // records of event-sourced entities were
 	damaged   map[persist.Key]bool
 	disturbed bool // commits or reads may have failed
 	active    *process
