@@ -117,3 +117,36 @@ func TestViewAfterAFailedDeletion(t *testing.T) {
 	require.Equal(t, stored.Revision, v.Revision)
 	require.Equal(t, []string{"1", "2"}, v.State.Log)
 }
+
+// TestRefusalHeardAfterTheOutboxWasReadAnew: a receiver refuses a message whose
+// sender has read its outbox again meanwhile, because a commit of its own was
+// refused. The message was sent again then, and is known to the receiver; it
+// becomes a dead letter all the same, and one alone.
+func TestRefusalHeardAfterTheOutboxWasReadAnew(t *testing.T) {
+	for seed := range uint64(20) {
+		store := persisttest.NewFaultStore(persisttest.NewMemory())
+		var b *bank
+		slow := accounts(func(typ *entity.Type[account]) {
+			typ.Handlers["no"] = entity.On(func(*entity.Context, *account, no) error {
+				_ = b.sys.Sleep(t.Context(), time.Second)
+				return entity.Rejectf("no")
+			})
+		})
+		b = newBank(t, seed, store, slow, pod.Config{})
+		letters := b.deadLetters()
+		for _, name := range []string{"ann", "bob"} {
+			_, err := b.ask(name, open{100})
+			b.must(err)
+		}
+		_, err := b.ask("ann", rebuff{"x", "bob"})
+		b.must(err)
+		b.exec.RunFor(100 * time.Millisecond)
+		allow := store.OnUnits(func(u persist.Unit) bool { return u.Key.Name == "ann" }, persisttest.RefuseUnit)
+		_, err = b.ask("ann", open{1})
+		require.ErrorIs(t, err, persist.ErrInvalid)
+		allow()
+		b.exec.RunFor(time.Minute)
+		require.Equal(t, 1, undelivered(letters), "seed %d", seed)
+		b.close()
+	}
+}
