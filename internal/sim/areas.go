@@ -17,6 +17,7 @@ func areas() []area {
 		{employ, planErrand, (*process).doErrand, (*process).checkErrands},
 		{post, planPosting, (*process).postLedger, (*process).checkLedgers},
 		{carry, planCarry, (*process).carryOut, (*process).checkCouriers},
+		{tally, planTally, (*process).doTally, (*process).checkTallies},
 		{fill, planForm, (*process).fillForm, (*process).checkForms},
 	}
 }

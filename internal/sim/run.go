@@ -52,7 +52,8 @@ type run struct {
 	shelves   map[string]*shelf
 	brought   map[string]*brought // parcels
 	dismissed map[string]bool     // couriers that were discarded
-	lost      bool                // records of event-sourced entities were
+	tallies   map[string]*tallying
+	lost      bool // records of event-sourced entities were
 	damaged   map[persist.Key]bool
 	disturbed bool // commits or reads may have failed
 	active    *process
