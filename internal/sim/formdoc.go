@@ -139,7 +139,7 @@ func formPointers() []string {
 
 // formValue draws a value for a place, mostly one that fits there.
 func formValue(rng *rand.Rand, pointer string) any {
-	from := []string{"0", "1", "1.0", "10e-1", "3", "12", "25", "2.5", `"a"`, `"xyzzy"`, "null", "true", "[]", `["x",1]`, "{}", `{"x":1}`, `{"p":{"q":null}}`}
+	from := []string{"0", "1", "1.0", "10e-1", "3", "12", "25", "2.5", `"a"`, `"xyzzy"`, "null", "true", "[]", `["x",1]`, "{}", `{"x":1}`, `{"p":{"q":null}}`, huge}
 	switch pick := rng.IntN(5); {
 	case pick == 0:
 	case pointer == "/n":
@@ -156,6 +156,8 @@ func formValue(rng *rand.Rand, pointer string) any {
 		from = []string{`"a"`, "1"}
 	case pointer == "":
 		from = []string{"{}", `{"n":1,"kind":"a"}`, `{"kind":"a","tags":["x"]}`}
+	case pointer == "/a~1b":
+		from = []string{"1", "1.0", `[1,"x"]`, `[1.0,"x"]`, `["x",1]`, `{"x":1}`, `{"x":1,"y":2}`}
 	case strings.HasPrefix(pointer, "/other"):
 		from = []string{"{}", `{"p":{}}`, `{"l":[1,2]}`, `{"l":[[]],"p":{"q":1}}`}
 	}

@@ -158,12 +158,15 @@ func (s *story) fits(m moment, maker *form, state any) bool {
 // does is the state behind an operation that was accepted in another one.
 func (s *story) does(f *form, state any, at moment) (next any, ok bool) {
 	versions := s.possible(f.call, f.ret)
+	if !f.meets(state, at) {
+		return nil, false
+	}
 	if state == nil {
-		if f.cond != nil || f.where != nil || !slices.ContainsFunc(versions, func(v int) bool { return creates(v, f.op) }) {
+		if f.where != nil || !slices.ContainsFunc(versions, func(v int) bool { return creates(v, f.op) }) {
 			return nil, false
 		}
 		state = map[string]any{}
-	} else if f.cond != nil && *f.cond != (entity.ETag{Life: at.life, Revision: at.rev}) || f.where != nil && !f.where.in(state) {
+	} else if f.where != nil && !f.where.in(state) {
 		return nil, false
 	}
 	if next, _, ok = f.change.after(state); !ok {
@@ -171,6 +174,20 @@ func (s *story) does(f *form, state any, at moment) (next any, ok bool) {
 	}
 	same := at.rev > 0 && text(next) == text(state)
 	return next, same || slices.ContainsFunc(versions, func(v int) bool { return len(unfit(v, next)) == 0 })
+}
+
+// meets says that a form is at a revision for which an operation is meant.
+func (f *form) meets(state any, at moment) bool {
+	same := state != nil && f.cond != nil && *f.cond == (entity.ETag{Life: at.life, Revision: at.rev})
+	switch f.must {
+	case "exist":
+		return state != nil
+	case "absent":
+		return state == nil
+	case "another":
+		return !same
+	}
+	return f.cond == nil || same
 }
 
 func creates(version int, op string) bool {
@@ -236,7 +253,7 @@ func judged(err error) bool {
 func (s *story) refuses(f *form, state any, at moment) bool {
 	switch {
 	case errors.Is(f.err, entity.ErrStale):
-		return f.cond != nil && (state == nil || *f.cond != entity.ETag{Life: at.life, Revision: at.rev})
+		return !f.meets(state, at)
 	case errors.Is(f.err, entity.ErrCondition):
 		return f.where != nil && (state == nil || !f.where.in(state))
 	case errors.Is(f.err, entity.ErrNotFound):

@@ -49,7 +49,8 @@ type form struct {
 	change    change
 	where     *holds // it is done in such a state alone
 	cond      *entity.ETag
-	call, ret int // events; ret 0: no answer
+	must      string // exist, be absent, or be at another revision than cond
+	call, ret int    // events; ret 0: no answer
 	outcome   outcome
 	err       error
 	life, rev uint64
@@ -163,9 +164,14 @@ func (w *process) newForm(s step) *form {
 	rng := rand.New(rand.NewPCG(uint64(s.n), uint64(s.at)))
 	f.change = newChange(rng, s.op)
 	if s.tag && s.op != "passivate" {
-		if tag, seen := w.files.last[s.name]; seen && s.n%2 == 0 {
+		tag, seen := w.files.last[s.name]
+		switch {
+		case seen && s.n%2 == 0:
 			f.cond = &tag
-		} else {
+			f.must = choose(rng, "", "", "another")
+		case s.n%5 == 0:
+			f.must = choose(rng, "exist", "absent")
+		default:
 			f.where = &holds{pointer: choose(rng, "/n", "/kind", "/sub/x", "/tags/0"), text: choose(rng, "1", `"a"`, "3", `"x"`)}
 		}
 	}
@@ -198,9 +204,13 @@ func (w *process) formMessage(f *form) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.cond != nil {
+	switch {
+	case f.must == "another":
+		m.If.NoneMatch = []entity.ETag{*f.cond}
+	case f.cond != nil:
 		m.If.Match = []entity.ETag{*f.cond}
 	}
+	m.If.Exists, m.If.Absent = f.must == "exist", f.must == "absent"
 	if f.where != nil {
 		m.If.Where = f.where
 	}

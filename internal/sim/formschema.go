@@ -36,6 +36,7 @@ func formSchemas() []string {
 				"tags": {"contains": {"const": "x"}, "items": {"$ref": "#/$defs/tag"}},
 				"kind": {"oneOf": [{"type": "integer"}, {"type": "number", "minimum": 3}, {"const": "a"}]},
 				"sub": {"if": {"required": ["x"]}, "then": {"properties": {"x": {"minimum": 2}}}, "else": {"required": ["y"]}},
+				"a/b": {"enum": [1, [1, "x"], {"x": 1}]},
 				"other": {"not": {"type": "string"}, "allOf": [{"maxProperties": 1}]}
 			},
 			"$defs": {"tag": {"type": ["string", "number"]}}
@@ -48,6 +49,9 @@ func formSchemas() []string {
 func unfit(version int, state any) []string {
 	whole := state.(map[string]any)
 	at := map[string]bool{}
+	if odd := tooLong(whole, ""); len(odd) > 0 && formSchemas()[version] != "" {
+		return []string{slices.Min(odd)}
+	}
 	switch version {
 	case 0:
 		unfitFirst(whole, at)
@@ -111,7 +115,7 @@ func unfitSecond(whole map[string]any, at map[string]bool) {
 		at[""] = !has
 	}
 	if tags, is := whole["tags"].([]any); is {
-		at["/tags"] = !contains2(tags, "x")
+		at["/tags"] = !holdsText(tags, "x")
 		for i, t := range tags {
 			_, isString := t.(string)
 			_, isNumber := t.(json.Number)
@@ -130,6 +134,9 @@ func unfitSecond(whole map[string]any, at map[string]bool) {
 		at["/sub/x"] = hasX && isNumber && number(n) < 2
 		at["/sub"] = !hasX && !hasY
 	}
+	if v, there := whole["a/b"]; there {
+		at["/a~1b"] = !slices.ContainsFunc([]string{"1", `[1,"x"]`, `{"x":1}`}, func(s string) bool { return alike(v, parsed(s)) })
+	}
 	if v, there := whole["other"]; there {
 		_, isString := v.(string)
 		o, _ := v.(map[string]any)
@@ -138,7 +145,29 @@ func unfitSecond(whole map[string]any, at map[string]bool) {
 	maps.DeleteFunc(at, func(_ string, bad bool) bool { return !bad })
 }
 
-func contains2(list []any, s string) bool {
+// tooLong are the pointers of numbers that no schema judges.
+func tooLong(v any, pointer string) (at []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, child := range v {
+			at = append(at, tooLong(child, pointer+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(k))...)
+		}
+	case []any:
+		for i, child := range v {
+			at = append(at, tooLong(child, pointer+"/"+strconv.Itoa(i))...)
+		}
+	case json.Number:
+		if v == huge {
+			at = append(at, pointer)
+		}
+	}
+	return at
+}
+
+// huge is a number that is too long.
+const huge = "1e5000"
+
+func holdsText(list []any, s string) bool {
 	return slices.ContainsFunc(list, func(v any) bool { return v == any(s) })
 }
 
