@@ -18,6 +18,7 @@ func areas() []area {
 		{post, planPosting, (*process).postLedger, (*process).checkLedgers},
 		{carry, planCarry, (*process).carryOut, (*process).checkCouriers},
 		{tally, planTally, (*process).doTally, (*process).checkTallies},
+		{ring, planRing, (*process).ringBell, (*process).checkBells},
 		{fill, planForm, (*process).fillForm, (*process).checkForms},
 	}
 }

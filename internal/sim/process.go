@@ -83,6 +83,7 @@ func (w *process) open() {
 	w.openQueues()
 	w.openForms()
 	w.openCouriers()
+	w.openBells()
 	w.folds, err = persist.StartProjection(w.pods.Committer(), w.projection())
 	w.must(err)
 }
