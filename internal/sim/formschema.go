@@ -88,7 +88,7 @@ func unfitFirst(whole map[string]any, at map[string]bool) {
 		}
 		for k := range sub {
 			if k != "x" {
-				at["/sub/"+k] = true
+				at["/sub/"+escaped(k)] = true
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func unfitFirst(whole map[string]any, at map[string]bool) {
 
 func unfitSecond(whole map[string]any, at map[string]bool) {
 	for k := range whole {
-		at["/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(k)] = len(k) > 5
+		at["/"+escaped(k)] = len(k) > 5
 	}
 	if v, there := whole["n"]; there {
 		s, isString := v.(string)
@@ -150,7 +150,7 @@ func tooLong(v any, pointer string) (at []string) {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, child := range v {
-			at = append(at, tooLong(child, pointer+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(k))...)
+			at = append(at, tooLong(child, pointer+"/"+escaped(k))...)
 		}
 	case []any:
 		for i, child := range v {
@@ -163,6 +163,9 @@ func tooLong(v any, pointer string) (at []string) {
 	}
 	return at
 }
+
+// escaped is a name as it is in a pointer.
+func escaped(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
 
 // huge is a number that is too long.
 const huge = "1e5000"

@@ -74,6 +74,15 @@ func planPosting(p *plan, rng *rand.Rand) step {
 		p.add(do("count"))
 		return do("retry", "discard", "count", "mend")
 	}
+	if rng.IntN(3) == 0 { // to others and back
+		for range 2 + rng.IntN(3) {
+			p.add(do("double", "stack", "stack"))
+		}
+		p.add(do("single"))
+		p.add(do("count"))
+		p.add(do("single", "double"))
+		return do("count")
+	}
 	for range rng.IntN(5) {
 		p.add(any())
 	}
@@ -267,7 +276,7 @@ func (l *ledger) told(msg any) {
 	switch m := msg.(type) {
 	case persist.SnapshotSaved:
 		switch {
-		case errors.Is(err, snapshot.ErrCorrupt), errors.Is(err, persist.ErrNotFound) && s.dropped > s.saved:
+		case errors.Is(err, snapshot.ErrCorrupt), errors.Is(err, persist.ErrNotFound) && s.dropped >= s.saved:
 		case err != nil || p.Serial < s.saved:
 			w.wrong("G2: the ledger %s was told that revision %d is saved; the store has %+v (%v)", s.name, m.Revision, p, err)
 		default:
