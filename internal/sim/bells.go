@@ -43,7 +43,7 @@ func planRing(p *plan, rng *rand.Rand) step {
 	if !p.couriers {
 		return step{}
 	}
-	return step{kind: ring, op: choose(rng, "wind", "wind", "wind", "hush", "odd", "passivate", "delete"), pod: bells, name: p.anyName(rng), n: rng.IntN(1000), who: rng.IntN(senders)}
+	return step{kind: ring, op: choose(rng, "wind", "wind", "hush", "odd", "passivate", "delete"), pod: bells, name: p.anyName(rng), n: rng.IntN(1000), who: rng.IntN(senders)}
 }
 
 func (w *process) openBells() {
@@ -104,7 +104,7 @@ func (w *process) ringBell(s step) {
 	var msg any
 	switch s.op {
 	case "wind":
-		msg = wind{s.id, time.Duration(1+s.n%3) * time.Second, entity.Missed(s.n % 3), 1 + s.n%4}
+		msg = wind{s.id, time.Duration(1+s.n%2) * time.Second, entity.Missed(s.n % 3), 1 + s.n/2%2}
 	case "hush":
 		msg = hush{}
 	case "odd":

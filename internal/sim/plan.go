@@ -118,9 +118,9 @@ func newPlan(seed uint64) plan {
 	}}
 	p.logged = rand.New(rand.NewPCG(seed, 0x6c6f67)).IntN(4) == 0
 	p.jobs = rand.New(rand.NewPCG(seed, 0x6a6f6273)).IntN(4) == 0
-	p.ledgers = rand.New(rand.NewPCG(seed, 0x6c656467)).IntN(3) == 0
-	p.couriers = rand.New(rand.NewPCG(seed, 0x636f7572)).IntN(3) == 0
-	p.forms = rand.New(rand.NewPCG(seed, 0x666f726d)).IntN(3) == 0
+	p.ledgers = rand.New(rand.NewPCG(seed, 0x6c656467)).IntN(4) == 0
+	p.couriers = rand.New(rand.NewPCG(seed, 0x636f7572)).IntN(5) == 0
+	p.forms = rand.New(rand.NewPCG(seed, 0x666f726d)).IntN(4) == 0
 	n := 20 + rng.IntN(70)
 	other := rand.New(rand.NewPCG(seed, 0x6172656173))
 	burst := 0

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"strings"
@@ -18,8 +17,8 @@ const tally kind = "tally"
 // talliedPods are those that they follow.
 func talliedPods() []string { return []string{things, papers, accounts} }
 
-// tallying is a projection that keeps each entity's last revision, of those that
-// exist.
+// tallying is a projection that makes a stroke for each change of an entity, and
+// forgets those that are deleted.
 type tallying struct {
 	name    string
 	from    persist.Start
@@ -89,13 +88,18 @@ func (w *process) startTally(t *tallying) {
 		Name: "tally-" + t.name, Pods: talliedPods(), Batch: 5, From: t.from,
 		Gap:       func(uint64, uint64) error { t.gap = true; return nil },
 		OnDamaged: func(persist.Change) error { return nil },
-		Apply: func(_ context.Context, table *persist.Table, changes []persist.Change) error {
+		Apply: func(ctx context.Context, table *persist.Table, changes []persist.Change) error {
 			for i := range changes {
-				if c := &changes[i]; c.Type == "deleted" {
-					table.Delete(c.Key.String())
-				} else {
-					table.Put(c.Key.String(), fmt.Append(nil, c.Revision))
+				id := changes[i].Key.String()
+				if changes[i].Type == "deleted" {
+					table.Delete(id)
+					continue
 				}
+				old, _, err := table.Get(ctx, id)
+				if err != nil {
+					return err
+				}
+				table.Put(id, append(old, '1'))
 			}
 			return nil
 		},
@@ -167,7 +171,7 @@ func tallied(log []persist.Change, behind uint64) map[string]string {
 		case c.Type == "deleted":
 			delete(out, c.Key.String())
 		default:
-			out[c.Key.String()] = fmt.Sprint(c.Revision)
+			out[c.Key.String()] += "1"
 		}
 	}
 	return out
