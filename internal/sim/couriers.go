@@ -211,8 +211,9 @@ func (w *process) loseRecord(key persist.Key) {
 // checkCouriers looks whether every parcel has arrived, once and in order, or is
 // a dead letter. Dead letters are not durable: when a process ends, or the
 // sender's commit fails, before the sender has noted what became of a parcel, then
-// one that was told of as refused by nobody may arrive later; and the next process
-// need not be told of one that was refused.
+// one that was told of as refused by nobody may arrive later. And of one that was
+// refused nobody is told when a process ends, or a commit has an unknown outcome,
+// after the receiver has noted it.
 func (w *process) checkCouriers() {
 	if w.brought == nil {
 		return
@@ -235,7 +236,7 @@ func (w *process) checkCouriers() {
 			w.wrong("G3: the parcel %s was refused, and arrived: %t, is a dead letter: %t", id, there, letter)
 		case there && refusing:
 			w.wrong("G3: the parcel %s was to be refused, and has arrived", id)
-		case b.outcome == done && !there && !letter && !dismissed && (last || !refusing):
+		case b.outcome == done && !there && !letter && !dismissed && (last && !w.disk.unknown || !refusing):
 			w.wrong("G7: the parcel %s was sent, has not arrived and is no dead letter", id)
 		case there && letter && !dismissed && last && !w.disturbed:
 			w.wrong("G3: the parcel %s has arrived and is a dead letter", id)

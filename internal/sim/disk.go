@@ -60,6 +60,7 @@ type disk struct {
 	writing []persist.Unit
 	guilty  map[persist.Key]bool // what was refused for its data
 	gone    bool                 // the process has died
+	unknown bool                 // a commit had an unknown outcome, in this process or before
 }
 
 // reopens is a disk whose owner must reopen it after an unknown outcome.
@@ -152,6 +153,7 @@ func (d *disk) end(ctx context.Context, f fate, units []persist.Unit) ([]persist
 	case refusedUnit, conflict:
 		return d.refuse(ctx, f, units)
 	case lostUnknown, tornUnknown, writtenUnknown:
+		d.unknown = true
 		if l, ok := d.base.(*withLog); ok {
 			return d.failLog(ctx, l, units)
 		}
@@ -231,7 +233,7 @@ func (d *disk) crash() *disk {
 	if err != nil {
 		panic(err) // nothing was done to its file
 	}
-	after := &disk{base: next, rng: d.rng, note: d.note, guilty: d.guilty, slow: d.slow, errRate: d.errRate, healing: d.healing}
+	after := &disk{base: next, rng: d.rng, note: d.note, guilty: d.guilty, slow: d.slow, errRate: d.errRate, healing: d.healing, unknown: d.unknown}
 	if rest := d.some(d.writing); len(rest) > 0 {
 		if _, err := after.base.Commit(context.Background(), rest); err != nil && !errors.Is(err, persist.ErrInvalid) {
 			panic(err) // it has no reason
