@@ -120,7 +120,10 @@ func newChange(rng *rand.Rand, kind string) change {
 			switch o.op {
 			case "move", "copy":
 				o.from = choose(rng, formPointers()...)
-			case "add", "replace", "test":
+			case "test":
+				o.path = choose(rng, "/n", "/n", "/sub/x", "/kind", "/other", o.path)
+				o.value = formValue(rng, o.path)
+			case "add", "replace":
 				o.value = formValue(rng, o.path)
 			}
 			c.ops = append(c.ops, o)
