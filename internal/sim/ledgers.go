@@ -61,7 +61,7 @@ func planPosting(p *plan, rng *rand.Rand) step {
 	do := func(ops ...string) step {
 		return step{kind: post, op: choose(rng, ops...), pod: ledgers, name: name, n: rng.IntN(3)}
 	}
-	any := func() step {
+	some := func() step {
 		return do("count", "count", "save", "save", "save", "forget", "fail", "trifle", "double", "stack", "single", "stop", "poison", "retry", "discard", "fault")
 	}
 	if rng.IntN(3) == 0 { // a quarantine, and what ends it
@@ -84,9 +84,9 @@ func planPosting(p *plan, rng *rand.Rand) step {
 		return do("count")
 	}
 	for range rng.IntN(5) {
-		p.add(any())
+		p.add(some())
 	}
-	return any()
+	return some()
 }
 
 // shelved is what is known of a ledger.

@@ -277,7 +277,7 @@ func (w *process) givenUp(j persist.Job[errand], z actor.ZombieMsg) {
 	case k == nil:
 		w.wrong("G5: nobody has given the job that is given up: %+v", j.Payload)
 		return
-	case j.Attempt < w.book.attempts && !(errors.Is(z.Reason, persist.ErrInvalid) && w.disk.guilty[persist.Key{Pod: queuePod, Name: k.pod}]):
+	case j.Attempt < w.book.attempts && (!errors.Is(z.Reason, persist.ErrInvalid) || !w.disk.guilty[persist.Key{Pod: queuePod, Name: k.pod}]):
 		w.wrong("G7: the job %s is given up after %d attempts: %v", k.id, j.Attempt, z.Reason)
 	case own && k.worked == o, k.removed:
 		w.wrong("G5: the job %s was done, and is given up: %v", k.id, z.Reason)
