@@ -378,7 +378,7 @@ func (a *activation) parcelAnswered(ctx *actor.Context, m parcelAnswered) {
 // again. Its answer to the repetition counts, but for one thing: a message that it
 // has refused it knows then, and does not refuse again.
 func (a *activation) lateAnswer(ctx *actor.Context, m parcelAnswered) {
-	if m.err == nil || later(m.err) || m.parcel.done || mutant.On(mutant.OnceRefusalUnheard) || a.phase == serving && m.life != a.head.life {
+	if m.err == nil || later(m.err) || m.parcel.done || a.phase == serving && m.life != a.head.life {
 		return
 	}
 	if l := a.mail.outbox.line(m.parcel.to); l != nil {

@@ -195,9 +195,6 @@ const (
 	// OnceNumbersReused: after a recovery messages of SendOnce get numbers again
 	// that were given, and so are taken for known (G5).
 	OnceNumbersReused Name = "once-numbers-reused"
-	// OnceRefusalUnheard: a sender that has read its outbox anew does not hear that
-	// a receiver refused a message, which is then no dead letter (G7).
-	OnceRefusalUnheard Name = "once-refusal-unheard"
 	// OutboxNotResumed: a recovered entity does not send what its outbox holds
 	// (G5).
 	OutboxNotResumed Name = "outbox-not-resumed"
@@ -317,7 +314,6 @@ func All() []Mutant {
 		{OnceAckedEarly, "G2: a message of SendOnce is acknowledged before the receiver's commit", "entity"},
 		{OnceOrderLost, "G1: a message of SendOnce is taken before one that was sent before it and was refused for the time being", "entity"},
 		{OnceNumbersReused, "G5: after a recovery messages of SendOnce get numbers again that were given, and so are taken for known", "entity"},
-		{OnceRefusalUnheard, "G7: a sender that has read its outbox anew does not hear that a receiver refused a message, which is then no dead letter", "entity"},
 		{OutboxNotResumed, "G5: a recovered entity does not send what its outbox holds", "entity"},
 		{RepeatHandledAgain, "G2: a message with an id that was answered is handled again", "entity"},
 		{AnswersNotKept, "G5: the first answers to messages with ids are not committed", "entity"},
