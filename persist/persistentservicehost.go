@@ -285,9 +285,6 @@ func (h *serviceHost) owned(ctx *actor.Context, m queueOwner) {
 		for _, op := range h.doubtful {
 			if op.step == comes {
 				h.arrived(op.job)
-				if mutant.On(mutant.QueueLossUntold) {
-					continue
-				}
 				h.refuse(ctx, op.job.asked, m.err)
 			}
 		}

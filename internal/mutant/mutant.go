@@ -81,9 +81,6 @@ const (
 	JobLastAttemptForgotten Name = "job-last-attempt-forgotten"
 	// JobsOutOfOrder: the job that came last begins first (G1).
 	JobsOutOfOrder Name = "jobs-out-of-order"
-	// QueueLossUntold: a manager of jobs whose queue another one has taken over
-	// stops without a word to who gave it jobs (G7).
-	QueueLossUntold Name = "queue-loss-untold"
 
 	// In package persist/commitlog.
 
@@ -275,7 +272,6 @@ func All() []Mutant {
 		{JobRemovalForgotten, "G7: the removal of a job that is done is not tried again when the store fails", "persist"},
 		{JobLastAttemptForgotten, "G8: a job that a process has left at its last attempt is tried again", "persist"},
 		{JobsOutOfOrder, "G1: of the jobs that wait in a durable queue the last one begins first", "persist"},
-		{QueueLossUntold, "G7: a manager of jobs whose queue another one has taken over stops without a word to who gave it jobs", "persist"},
 		{LogAckUnsynced, "G2: the commit log tells outcomes without having synced", "persist/commitlog"},
 		{LogFreesUnfolded, "G5: a segment of the commit log is free before all of it is folded", "persist/commitlog"},
 		{LogForgetsDeletions, "G6: the commit log does not fold deletions", "persist/commitlog"},
