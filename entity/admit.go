@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -38,7 +39,7 @@ func (s *Spec) Admit(ctx context.Context, store persist.PersistenceService, key 
 	if err != nil {
 		return err
 	}
-	if first := mail.answers.get(m.id); first != nil && now.Sub(first.At) <= s.repeats.For {
+	if first := mail.answers.get(m.id); first != nil && !mutant.On(mutant.AdmitForgetsAnswers) && now.Sub(first.At) <= s.repeats.For {
 		return s.reused(key, m, first)
 	}
 	return s.judge(key, &h, m, maxState)
@@ -105,7 +106,7 @@ func (a *activation) answerAdmit(ctx *actor.Context, m *Message, reply *actor.Pr
 		if !about.Frees() {
 			e.err = a.reason
 		}
-	case a.firstAnswer(ctx, about) != nil:
+	case a.firstAnswer(ctx, about) != nil && !mutant.On(mutant.AdmitForgetsAnswers):
 		e.err = a.spec.reused(a.key, about, a.firstAnswer(ctx, about))
 	default:
 		e.err = a.spec.judge(a.key, &a.head, about, a.host.MaxState())

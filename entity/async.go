@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -42,6 +43,11 @@ type flusher struct {
 	// unseen is the state after turns that were failed by a deletion which then
 	// failed itself: it stands, though no answer has told of it.
 	unseen *snapshot.Record
+	// unheard are the messages of such turns, and unheardRows counts the rows up
+	// to theirs: once those are durable the messages are sent, and the host is
+	// told of reminders.
+	unheard     []*parcel
+	unheardRows uint64
 
 	rows    []persist.RowOp // for the next write
 	given   uint64          // rows that were ever to be written
@@ -113,6 +119,37 @@ func (f *flusher) cancel() {
 		f.timer = nil
 	}
 	f.reading = nil
+}
+
+// abandoned notes that the turns which wait are failed, while what they have
+// made of the entity stands.
+func (f *flusher) abandoned(a *activation) {
+	if r := a.queue.last(); r != nil {
+		f.unseen = r
+	}
+	f.unheardRows = f.given
+	for _, k := range a.mail.outbox.receivers() {
+		for _, p := range a.mail.outbox.line(k).parcels {
+			if !p.durable && !slices.Contains(f.unheard, p) {
+				f.unheard = append(f.unheard, p)
+			}
+		}
+	}
+}
+
+// heard lets out what abandoned turns have sent, and are to be reminded of, when
+// that is durable.
+func (a *activation) heard(ctx *actor.Context) {
+	f := a.async
+	if f.unheardRows == 0 || f.written < f.unheardRows {
+		return
+	}
+	parcels := f.unheard
+	f.unheard, f.unheardRows = nil, 0
+	a.tellReminders(a.mail.reminders.news())
+	for _, p := range parcels {
+		a.dispatchParcel(ctx, p)
+	}
 }
 
 // clean reports whether the store holds the newest state and promises no
@@ -270,6 +307,7 @@ func (a *activation) flushed(ctx *actor.Context, w *flush, o persist.Outcome) {
 	if f.latest == w.of {
 		f.latest = nil
 	}
+	a.heard(ctx)
 	short := false
 	for _, e := range a.queue.entries[a.queue.start:] {
 		if e.removes || e.creates {

@@ -230,9 +230,7 @@ func (a *activation) removeStuck(ctx *actor.Context, m *Message, reply *actor.Pr
 		a.refuse(ctx, m, reply, err)
 		return
 	}
-	if r := a.queue.last(); r != nil {
-		a.async.unseen = r
-	}
+	a.async.abandoned(a)
 	a.queue.failAll(ctx, a, nil, fmt.Errorf("%s: %w: it was deleted before its changes were durable", a.key, persist.ErrUnknown))
 	a.unhold(ctx, holdFull)
 	a.remove(ctx, m, reply)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
 
@@ -148,7 +149,11 @@ type patching struct {
 func (o *Object) patch(p Patch, most int) error {
 	w := patching{root: map[string]any(*o), most: most}
 	for i, op := range p {
-		if err := w.apply(op); err != nil {
+		err := w.apply(op)
+		if err != nil && i > 0 && mutant.On(mutant.PatchHalfApplied) {
+			break
+		}
+		if err != nil {
 			return Rejectf("operation %d (%s %q): %v; nothing of the patch was applied", i, op.Op, op.Path, err)
 		}
 	}

@@ -19,7 +19,9 @@ const maxOutbox = 10_000
 // that the receiver refuses (it rejects it, its handler fails, it may not be
 // created by it, its pod was deleted) becomes a dead letter, and the next one
 // goes on; one that it cannot take at the moment is sent again with growing
-// pauses.
+// pauses. Dead letters are not durable: when a process dies between the refusal
+// and the dead letter, or the commit of the refusal has an unknown outcome, there
+// is none.
 //
 // The turn fails when the pod or the message is unknown, or 10,000 messages wait
 // already.

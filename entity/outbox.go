@@ -58,6 +58,7 @@ type parcel struct {
 	body    []byte
 	durable bool // it may be sent
 	done    bool // the receiver has had its last word on it
+	told    bool // which was no, and is a dead letter
 }
 
 // The messages that an outbox's own work sends its entity.
@@ -65,6 +66,7 @@ type (
 	parcelAnswered struct {
 		line   *line
 		round  uint64
+		life   uint64 // the sender's
 		parcel *parcel
 		err    error
 	}
@@ -297,9 +299,9 @@ func (a *activation) sendLine(ctx *actor.Context, l *line) {
 }
 
 func (a *activation) sendParcel(ctx *actor.Context, l *line, p *parcel, behind uint64) {
-	self, round := a.self, l.round
+	self, round, life := a.self, l.round, a.head.life
 	reply := ctx.System().OnReply(func(_ any, err error) {
-		self.TellSystem(parcelAnswered{line: l, round: round, parcel: p, err: err})
+		self.TellSystem(parcelAnswered{line: l, round: round, life: life, parcel: p, err: err})
 	})
 	if mutant.On(mutant.OnceOrderLost) {
 		behind = 0
@@ -345,7 +347,8 @@ func (a *activation) lineDue(ctx *actor.Context, due *lineTimer) {
 func (a *activation) parcelAnswered(ctx *actor.Context, m parcelAnswered) {
 	l, p := m.line, m.parcel
 	if a.mail.outbox.line(p.to) != l || l.round != m.round {
-		return // from before the outbox was read anew, or to what was sent again
+		a.lateAnswer(ctx, m) // from before the outbox was read anew, or to what was sent again
+		return
 	}
 	l.underWay--
 	l.answers++
@@ -371,6 +374,24 @@ func (a *activation) parcelAnswered(ctx *actor.Context, m parcelAnswered) {
 	a.runBarrier(ctx)
 }
 
+// lateAnswer hears from a receiver what it said of a message before that was sent
+// again. Its answer to the repetition counts, but for one thing: a message that it
+// has refused it knows then, and does not refuse again.
+func (a *activation) lateAnswer(ctx *actor.Context, m parcelAnswered) {
+	if m.err == nil || later(m.err) || m.parcel.done || a.phase == serving && m.life != a.head.life {
+		return
+	}
+	if l := a.mail.outbox.line(m.parcel.to); l != nil {
+		for _, p := range l.parcels {
+			if p != nil && p.number == m.parcel.number {
+				a.refused(ctx, p, m.err)
+				return
+			}
+		}
+	}
+	a.refused(ctx, m.parcel, m.err)
+}
+
 // parcelDone notes that a receiver has had its last word on a message.
 func (a *activation) parcelDone(ctx *actor.Context, l *line, p *parcel) {
 	o := a.mail.outbox
@@ -387,7 +408,12 @@ func (a *activation) parcelDone(ctx *actor.Context, l *line, p *parcel) {
 	}
 }
 
+// refused makes a dead letter of a message, once.
 func (a *activation) refused(ctx *actor.Context, p *parcel, err error) {
+	if p.told {
+		return
+	}
+	p.told = true
 	ctx.System().DeadLetters().Publish(actor.ZombieMsg{
 		To: p.to.String(), Message: actor.Message{Payload: Undelivered{Type: p.what, Body: p.body}, Sender: a.self}, Reason: err, At: ctx.Now(),
 	})

@@ -196,15 +196,20 @@ func violated(err error) error {
 	return violation("", err.Error())
 }
 
-// oddNumber returns the pointer of a number that is not judgeable.
+// oddNumber returns the pointer of a number that is not judgeable: of several, the
+// same one each time.
 func oddNumber(v any) (pointer string, odd bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, child := range v {
-			if p, odd := oddNumber(child); odd {
-				return "/" + PointerToken(k) + p, true
+			if p, is := oddNumber(child); is {
+				p = "/" + PointerToken(k) + p
+				if !odd || p < pointer {
+					pointer, odd = p, true
+				}
 			}
 		}
+		return pointer, odd
 	case []any:
 		for i, child := range v {
 			if p, odd := oddNumber(child); odd {

@@ -159,6 +159,16 @@ func TestViolationsBounded(t *testing.T) {
 	require.Equal(t, []Violation{{Message: "the state does not fit the pod's schema, and is too large to say where"}}, unfit.Violations)
 }
 
+// TestOfSeveralNumbersTheSameIsNamed: whatever the order of the members is.
+func TestOfSeveralNumbersTheSameIsNamed(t *testing.T) {
+	s := compiled(t, "{}")
+	for range 50 {
+		unfit := (*SchemaError)(nil)
+		require.ErrorAs(t, s.judge(tree(t, `{"c":1e5000,"a":{"y":1e5000,"x":1e5000},"b":1e5000}`).(map[string]any)), &unfit)
+		require.Equal(t, "/a/x", unfit.Violations[0].Pointer)
+	}
+}
+
 // TestSchemaBombs: a schema whose steps double with every level of the state
 // stops no server.
 func TestSchemaBombs(t *testing.T) {

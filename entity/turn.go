@@ -215,7 +215,8 @@ func (s *Spec) fits(h *head, enc []byte, state any, most int) error {
 	if len(enc) > most && len(enc) > len(h.enc) { // what is larger already may stay and shrink
 		return &tooLarge{size: len(enc), most: most}
 	}
-	if s.schema != nil && (h.revision == 0 || !bytes.Equal(enc, h.enc)) { // what it was before may stay
+	unjudged := h.revision > 0 && mutant.On(mutant.SchemaIgnored)
+	if s.schema != nil && !unjudged && (h.revision == 0 || !bytes.Equal(enc, h.enc)) { // what it was before may stay
 		return s.schema.judge(map[string]any(*state.(*Object)))
 	}
 	return nil

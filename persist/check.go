@@ -396,7 +396,7 @@ func (c *check) missing(ch *Change, last seenEntity) error {
 	if ch.Life == last.lastLife {
 		from, known = last.lastRev, last.lastPos
 	}
-	if ch.Revision == from+1 || known <= c.report.Trimmed || known < c.damaged {
+	if ch.Revision == from+1 || known <= c.report.Trimmed || known <= c.damaged {
 		return nil // it was trimmed, or is the one that cannot be read
 	}
 	return fmt.Errorf("the revisions between %d and %d are missing", from, ch.Revision)

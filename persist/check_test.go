@@ -123,6 +123,25 @@ func TestCheckFindsWhatDoesNotFit(t *testing.T) {
 	require.Equal(t, map[persist.ProblemKind]int{persist.PositionReused: 2}, r.Counts)
 }
 
+// TestCheckOfADamagedCreation: the change that began a life cannot be read, and
+// the one behind it is not blamed for that.
+func TestCheckOfADamagedCreation(t *testing.T) {
+	m := persisttest.NewMemory()
+	key := persist.Key{Pod: "p", Name: "a"}
+	first := persist.Change{Key: key, Position: 2, Life: 2, Revision: 1}
+	require.NoError(t, m.Import(context.Background(), persist.Batch{
+		Position: 3,
+		Records: []persist.Stored{
+			{Key: persist.Key{Pod: "$pods", Name: "p"}, Record: snapshot.Record{Life: 1, Revision: 1, Reserved: 1, Codec: "json", State: []byte(`{"durability":"sync"}`)}},
+			{Key: key, Record: snapshot.Record{Life: 2, Revision: 2, Reserved: 2, Codec: "json"}},
+		},
+		Changes: []persist.Change{first, {Key: key, Position: 3, Life: 2, Revision: 2}},
+	}))
+	m.DamageChange(first)
+	r := checked(t, m, persist.CheckOptions{})
+	require.Equal(t, map[persist.ProblemKind]int{persist.UnreadableChange: 1}, r.Counts)
+}
+
 // behind is a store that has lost count.
 type behind struct{ *persisttest.Memory }
 

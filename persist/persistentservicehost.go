@@ -10,6 +10,7 @@ import (
 
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/actor/patterns"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
 
@@ -120,7 +121,7 @@ func (h *serviceHost) found(ctx *actor.Context, m queueFound) error {
 	}
 	h.life, h.revision, h.position = m.life, m.revision, m.position
 	for _, j := range m.jobs {
-		if j.record.Revision >= uint64(h.cfg.attempts) {
+		if j.record.Revision >= uint64(h.cfg.attempts) && !mutant.On(mutant.JobLastAttemptForgotten) {
 			h.bury(ctx, j, errAttemptLost)
 			continue
 		}
@@ -200,6 +201,9 @@ func (h *serviceHost) offered(ctx *actor.Context) {
 	}
 	h.coming[j] = slot
 	h.submit(jobOp{j, comes})
+	if mutant.On(mutant.JobAcceptedEarly) {
+		h.accept(ctx, j)
+	}
 }
 
 func (h *serviceHost) newJob(ctx *actor.Context, m actor.Message, slot bool) (*job, error) {
@@ -260,6 +264,7 @@ func (h *serviceHost) settled(ctx *actor.Context, m jobSettled) {
 		h.taken--
 		h.bury(ctx, op.job, m.err)
 		h.fill(ctx)
+	case op.step == leaves && mutant.On(mutant.JobRemovalForgotten):
 	default:
 		h.later(ctx, op)
 	}
@@ -366,6 +371,10 @@ func (h *serviceHost) fill(ctx *actor.Context) {
 		}
 		h.taken++
 		j.record.Revision++
+		if mutant.On(mutant.JobAttemptUncounted) {
+			h.run(ctx, j)
+			continue
+		}
 		h.submit(jobOp{j, begins})
 	}
 }

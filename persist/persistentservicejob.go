@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
 
@@ -122,9 +123,11 @@ func parseJob(r Row) (*job, error) {
 // waitingJobs is a heap of jobs, with the one that came first on top.
 type waitingJobs []*job
 
-func (w waitingJobs) Len() int           { return len(w) }
-func (w waitingJobs) Less(i, j int) bool { return w[i].id < w[j].id }
-func (w waitingJobs) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
+func (w waitingJobs) Len() int { return len(w) }
+func (w waitingJobs) Less(i, j int) bool {
+	return w[i].id < w[j].id != mutant.On(mutant.JobsOutOfOrder)
+}
+func (w waitingJobs) Swap(i, j int) { w[i], w[j] = w[j], w[i] }
 
 // Push is heap.Push's.
 func (w *waitingJobs) Push(x any) { *w = append(*w, x.(*job)) }

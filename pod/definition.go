@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -219,7 +220,7 @@ func (p *Pods) redefine(ctx context.Context, pod *Pod, spec *entity.Spec) error 
 	pod.index()
 	pod.quarantine("", nil)
 	pod.dropping.Store(false) // a drop may have failed half-way
-	outdated := func(s *slot) bool { return s.spec != spec }
+	outdated := func(s *slot) bool { return s.spec != spec && !mutant.On(mutant.DefinitionOutdated) }
 	soon, cancel := p.sys.WithTimeout(ctx, redefineWait)
 	defer cancel()
 	if err := pod.passivateAll(soon, outdated, true); err != nil {

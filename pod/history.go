@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -103,6 +104,8 @@ func (p *Pod) History(ctx context.Context, name string, o HistoryOptions) (Histo
 	r := reading{pod: p, key: persist.Key{Pod: p.name, Name: name}, head: head, o: o}
 	r.life, r.from = o.Life, o.From
 	switch {
+	case o.After.Life != 0 && mutant.On(mutant.HistorySkipsBetweenPages):
+		r.life, r.from = o.After.Life, max(o.From, o.After.Revision+2)
 	case o.After.Life != 0:
 		r.life, r.from = o.After.Life, max(o.From, o.After.Revision+1)
 	case o.Earlier:
@@ -279,7 +282,7 @@ func (p *Pod) At(ctx context.Context, name string, revision uint64) (View, error
 	switch {
 	case err != nil:
 		return View{}, fmt.Errorf("read the history of %s: %w", key, err)
-	case len(changes) > 0 && changes[0].Revision == revision:
+	case len(changes) > 0 && (changes[0].Revision == revision || mutant.On(mutant.AtTakesNext)):
 		return p.viewBehind(ctx, &fold{}, &changes[0])
 	}
 	return View{}, p.missing(ctx, key, head, revision)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/filter"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
 
@@ -125,6 +126,9 @@ func (x *indexes) put(pod, name string, r *snapshot.Record) {
 			x.trees[at].Delete(indexed{key, name})
 		}
 		delete(x.keys, name)
+		return
+	}
+	if old != nil && mutant.On(mutant.IndexNotUpdated) {
 		return
 	}
 	x.subject.Reset(pod, name, r)

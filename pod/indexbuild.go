@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 )
 
@@ -97,7 +98,7 @@ func (x *indexes) take(p *Pod, page Page) {
 			x.doubtful[i.Name] = true
 			continue
 		}
-		if s := p.slots.get(i.Name); s != nil && (s.view.Load() == nil || s.ref.Stopped()) {
+		if s := p.slots.get(i.Name); s != nil && (s.view.Load() == nil || s.ref.Stopped()) && !mutant.On(mutant.IndexTrustsStore) {
 			x.doubtful[i.Name] = true
 		} else {
 			delete(x.doubtful, i.Name)

@@ -44,6 +44,9 @@ type Config struct {
 	// for each that RemindAtOnce allows: those that are due next. The others are
 	// read from the store when their time comes near. 0 means 65,536.
 	RemindersHeld int
+	// ChangesHeld is how many of the newest changes are in memory for those who
+	// watch; what is before them they read from the store. 0 means 4,096.
+	ChangesHeld int
 	// Committer tunes how changes are grouped into commits.
 	Committer persist.CommitterConfig
 }
@@ -71,6 +74,9 @@ func (c Config) withDefaults() Config {
 		c.RemindersHeld = 65_536
 	}
 	c.RemindersHeld = max(c.RemindersHeld, 2*c.RemindAtOnce)
+	if c.ChangesHeld <= 0 {
+		c.ChangesHeld = 4096
+	}
 	return c
 }
 

@@ -1,6 +1,9 @@
 package pod
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/twinsrv/twinsrv/filter"
 	"github.com/twinsrv/twinsrv/persist"
 )
@@ -51,14 +54,29 @@ func (s *search) one(p *Pod, name string) error {
 
 // inMemory looks at the entities of slots, which are all that the pod has.
 func (s *search) inMemory(p *Pod, resident []*slot) error {
+	var unknown []*slot
 	for _, slot := range resident {
-		var err error
-		if r := slot.view.Load(); r != nil {
-			err = s.consider(p, slot.name, r)
-		} else {
-			err = s.one(p, slot.name)
+		r := slot.view.Load()
+		if r == nil {
+			unknown = append(unknown, slot)
+			continue
 		}
-		if err != nil {
+		if err := s.consider(p, slot.name, r); err != nil {
+			return err
+		}
+	}
+	return s.fromStore(p, unknown)
+}
+
+// fromStore looks at entities of which the store alone knows, by name: the slots
+// come in no order, and what is asked of the store must not show that.
+func (s *search) fromStore(p *Pod, slots []*slot) error {
+	slices.SortFunc(slots, func(a, b *slot) int { return strings.Compare(a.name, b.name) })
+	for n, slot := range slots {
+		if n > 0 && slot.name == slots[n-1].name {
+			continue // one that followed on another of its name
+		}
+		if err := s.one(p, slot.name); err != nil {
 			return err
 		}
 	}

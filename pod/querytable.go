@@ -87,29 +87,35 @@ func (s *search) inTable(p *Pod) (done bool, err error) {
 // others looks at the entities of slots that are no rows, or of which the store
 // alone knows. Such a slot may have been followed by another one of its name.
 func (s *search) others(p *Pod, slots []*slot) error {
-	var seen map[string]bool
-	for _, named := range []bool{true, false} {
-		for _, slot := range slots {
-			v := slot.view.Load()
-			if named && v != nil || seen[slot.name] {
-				continue
-			}
-			var err error
-			if v == nil {
-				if seen == nil {
-					seen = map[string]bool{}
-				}
-				seen[slot.name] = true
-				err = s.one(p, slot.name)
-			} else {
-				err = s.consider(p, slot.name, v)
-			}
-			if err != nil {
+	unknown := make(map[string]bool)
+	if err := s.fromStore(p, withoutView(slots, unknown)); err != nil {
+		return err
+	}
+	var late []*slot // whose view has gone while the store was asked
+	for _, slot := range slots {
+		switch v := slot.view.Load(); {
+		case unknown[slot.name]:
+		case v == nil:
+			late = append(late, slot)
+		default:
+			if err := s.consider(p, slot.name, v); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	return s.fromStore(p, late)
+}
+
+// withoutView returns the slots of which the store alone knows, and notes their
+// names.
+func withoutView(slots []*slot, names map[string]bool) (unknown []*slot) {
+	for _, slot := range slots {
+		if slot.view.Load() == nil {
+			unknown = append(unknown, slot)
+			names[slot.name] = true
+		}
+	}
+	return unknown
 }
 
 func (s *search) rows(p *Pod, r *roster, t *table) error {

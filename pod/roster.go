@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/twinsrv/twinsrv/filter"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 )
 
 // A roster lists the slots of a pod of which all is in memory (see census), so
@@ -43,7 +44,7 @@ type row struct {
 
 // changed notes that the view of a row's slot is another one.
 func (r *row) changed() {
-	if r == nil {
+	if r == nil || mutant.On(mutant.TableRowStale) {
 		return
 	}
 	if all := r.tables.Load(); all != nil {
@@ -79,6 +80,9 @@ func (r *roster) came(s *slot) (fits bool) {
 func (r *roster) latecomers() []*slot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if mutant.On(mutant.LatecomersMissed) {
+		return nil
+	}
 	return slices.Clip(r.late)
 }
 

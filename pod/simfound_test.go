@@ -1,6 +1,7 @@
 package pod_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -116,4 +117,204 @@ func TestViewAfterAFailedDeletion(t *testing.T) {
 	w.must(err)
 	require.Equal(t, stored.Revision, v.Revision)
 	require.Equal(t, []string{"1", "2"}, v.State.Log)
+}
+
+// TestWatchBehindAnotherIsNotEarly: a watch that begins while another one, which
+// has ended, was waited for, shows nothing before reads do.
+func TestWatchBehindAnotherIsNotEarly(t *testing.T) {
+	forSeeds(t, 20, func(t *testing.T, seed uint64) {
+		var w *world
+		w = newWorld(t, seed, persisttest.NewMemory(), ledgers(func(d *entity.Type[ledger]) {
+			d.Handlers["tally"] = entity.On(func(_ *entity.Context, l *ledger, m tally) error {
+				l.accept(m.ID)
+				return w.sys.Sleep(bg, 50*time.Millisecond)
+			})
+		}), pod.Config{})
+		defer w.close()
+		_, err := w.ask("x", add{"1"})
+		w.must(err)
+		first, err := w.pods.Watch(bg, pod.WatchRequest{})
+		w.must(err)
+		from := first.Position()
+		w.send("x", add{"2"})
+		w.send("x", tally{ID: "3"}) // keeps it busy while 2 becomes durable
+		w.exec.RunFor(10 * time.Millisecond)
+		first.Close()
+		second, err := w.pods.Watch(bg, pod.WatchRequest{Resume: true, After: from})
+		w.must(err)
+		defer second.Close()
+		showsWhatReadsDo(t, w, second, 2)
+	})
+}
+
+// TestWatchOfWhoWasSlowIsNotEarly: an entity that could not be read for a while
+// is waited for again once it can.
+func TestWatchOfWhoWasSlowIsNotEarly(t *testing.T) {
+	forSeeds(t, 20, func(t *testing.T, seed uint64) {
+		store := persisttest.NewFaultStore(persisttest.NewMemory())
+		w := newWorld(t, seed, store, ledgers(nil), pod.Config{IdleAfter: -1})
+		defer w.close()
+		_, err := w.ask("x", add{"1"})
+		w.must(err)
+		watch, err := w.pods.Watch(bg, pod.WatchRequest{})
+		w.must(err)
+		defer watch.Close()
+		store.OnCommit(store.Commits()+1, persisttest.UnknownApplied)
+		allow := store.OnLoads(func(k persist.Key) bool { return k.Name == "x" }, persist.ErrUnavailable)
+		_, err = w.ask("x", add{"2"})
+		require.ErrorIs(t, err, persist.ErrUnknown)
+		e, err := watch.Next(bg)
+		w.must(err)
+		require.Equal(t, uint64(2), e.Revision, "it is not waited for any longer")
+		allow()
+		w.exec.RunFor(5 * time.Second)
+		w.send("x", add{"3"})
+		showsWhatReadsDo(t, w, watch, 3)
+	})
+}
+
+// showsWhatReadsDo: the next event is of a revision of x that reads show.
+func showsWhatReadsDo(t *testing.T, w *world, watch *pod.Watch, revision uint64) {
+	t.Helper()
+	told := false
+	w.sys.Go(func() {
+		e, err := watch.Next(bg)
+		w.must(err)
+		told = true
+		require.Equal(t, revision, e.Revision)
+		v, there := w.h.Resident("x")
+		require.True(t, there)
+		require.GreaterOrEqual(t, v.Revision, revision, "seed %d", w.seed)
+	})
+	w.exec.RunUntil(func() bool { return told })
+	require.True(t, told)
+}
+
+// TestWatchOfWhatCannotBeJudged: an event whose state can no longer be made, since
+// its life has ended and retention has dropped it, is a gap under a Match: it may
+// be one for which that holds.
+func TestWatchOfWhatCannotBeJudged(t *testing.T) {
+	w := emptyWorld(t, 1, persisttest.NewMemory(), pod.Config{Committer: persist.CommitterConfig{KeepFor: 100 * time.Millisecond}})
+	defer w.close()
+	h, err := pod.Start(w.pods, purses(nil))
+	w.must(err)
+	watch, err := w.pods.Watch(bg, pod.WatchRequest{Match: func(*pod.View) (bool, error) { return true, nil }})
+	w.must(err)
+	defer watch.Close()
+	for _, name := range []string{"x", "y"} {
+		_, err = w.wait(w.sendTo(h.Ref(name), fill{ids(name, 1), 1}))
+		w.must(err)
+	}
+	w.exec.RunFor(time.Millisecond)
+	first, err := watch.Next(bg)
+	w.must(err)
+	require.Equal(t, "x", first.Name)
+	w.must(h.Delete(bg, "y"))
+	w.exec.RunFor(2 * time.Second)
+	e, err := watch.Next(bg)
+	w.must(err)
+	require.Equal(t, pod.EventGap, e.Kind, "%+v", e)
+	require.Equal(t, pod.GapTrimmed, e.Reason)
+	require.Equal(t, []uint64{e.To - 1, e.To, e.ID}, []uint64{e.From, e.ID, e.To})
+}
+
+// TestRefusalHeardAfterTheOutboxWasReadAnew: a receiver refuses a message whose
+// sender has read its outbox again meanwhile, because a commit of its own was
+// refused. The message was sent again then, and is known to the receiver; it
+// becomes a dead letter all the same, and one alone.
+func TestRefusalHeardAfterTheOutboxWasReadAnew(t *testing.T) {
+	for seed := range uint64(20) {
+		store := persisttest.NewFaultStore(persisttest.NewMemory())
+		var b *bank
+		slow := accounts(func(typ *entity.Type[account]) {
+			typ.Handlers["no"] = entity.On(func(*entity.Context, *account, no) error {
+				_ = b.sys.Sleep(t.Context(), time.Second)
+				return entity.Rejectf("no")
+			})
+		})
+		b = newBank(t, seed, store, slow, pod.Config{})
+		letters := b.deadLetters()
+		for _, name := range []string{"ann", "bob"} {
+			_, err := b.ask(name, open{100})
+			b.must(err)
+		}
+		_, err := b.ask("ann", rebuff{"x", "bob"})
+		b.must(err)
+		b.exec.RunFor(100 * time.Millisecond)
+		allow := store.OnUnits(func(u persist.Unit) bool { return u.Key.Name == "ann" }, persisttest.RefuseUnit)
+		_, err = b.ask("ann", open{1})
+		require.ErrorIs(t, err, persist.ErrInvalid)
+		allow()
+		b.exec.RunFor(time.Minute)
+		require.Equal(t, 1, undelivered(letters), "seed %d", seed)
+		b.close()
+	}
+}
+
+// TestTurnsFailedByADeletion: what turns have sent and are to be reminded of that
+// a deletion failed, and that stand since the deletion failed itself, comes once
+// it is durable.
+func TestTurnsFailedByADeletion(t *testing.T) {
+	store := persisttest.NewFaultStore(persisttest.NewMemory())
+	async := ledgers(func(typ *entity.Type[ledger]) {
+		typ.Durability = entity.Async(40 * time.Millisecond)
+		typ.Handlers["tally"] = entity.On(func(c *entity.Context, l *ledger, m tally) error {
+			l.accept(m.ID)
+			c.SendOnce("ledgers", m.Name, add{m.ID})
+			c.Remind("later", entity.Reminder{At: c.Now().Add(time.Second), Message: add{m.ID + "-rung"}})
+			return nil
+		})
+	})
+	w := newWorld(t, 2, store, async, pod.Config{IdleAfter: -1})
+	defer w.close()
+	_, err := w.ask("x", add{"1"})
+	w.must(err)
+	allow := store.OnUnits(func(u persist.Unit) bool { return u.Key.Name == "x" }, persisttest.RefuseUnit)
+	second := w.send("x", tally{"y", "2"})
+	w.exec.RunUntil(func() bool { return store.Commits() > 1 })
+	w.exec.RunFor(5 * time.Millisecond)
+	_, err = w.ask("x", entity.Delete(entity.Condition{}))
+	require.Error(t, err)
+	_, err = w.wait(second)
+	require.ErrorIs(t, err, persist.ErrUnknown)
+	_, err = w.h.Get(t.Context(), "y")
+	require.ErrorIs(t, err, entity.ErrNotFound, "nothing is sent that is not durable")
+	allow()
+	w.exec.RunFor(10 * time.Second)
+	require.Equal(t, []string{"2"}, w.log("y"))
+	require.Equal(t, []string{"1", "2", "2-rung"}, w.log("x"))
+}
+
+// TestWatchOfAVolatilePodThatIsDropped: a watch that resumes says that changes of
+// volatile pods may be missing, also of one that is dropped while it begins.
+func TestWatchOfAVolatilePodThatIsDropped(t *testing.T) {
+	dropped := 0
+	forSeeds(t, 60, func(t *testing.T, seed uint64) {
+		w := emptyWorld(t, seed, persisttest.NewCrashStore(), pod.Config{})
+		defer w.close()
+		_, _, _, err := w.pods.Declare(bg, "short", pod.Definition{Type: "document", Durability: "volatile"})
+		w.must(err)
+		ended := false
+		w.sys.Go(func() {
+			watch, err := w.pods.Watch(bg, pod.WatchRequest{Pods: []string{"short"}, Resume: true})
+			if ended = errors.Is(err, pod.ErrNoPod); ended {
+				return
+			}
+			w.must(err)
+			defer watch.Close()
+			if _, err := w.pods.Pod("short"); err != nil {
+				dropped++
+			}
+			ctx, cancel := w.sys.WithTimeout(bg, time.Second)
+			defer cancel()
+			e, err := watch.Next(ctx)
+			w.must(err)
+			require.Equal(t, pod.GapVolatile, e.Reason, "seed %d", seed)
+			ended = true
+		})
+		w.sys.Go(func() { w.must(w.pods.Drop(bg, "short", true)) })
+		w.exec.RunFor(2 * time.Second)
+		require.True(t, ended)
+	})
+	require.NotZero(t, dropped)
 }

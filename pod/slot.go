@@ -62,7 +62,7 @@ func (s *slot) Published(c persist.Change) {
 }
 func (s *slot) Closing() bool      { return s.closing.Load() }
 func (s *slot) Used()              { s.used.Store(s.residents.use()) }
-func (s *slot) Stays() bool        { return s.stay.Load() }
+func (s *slot) Stays() bool        { return s.stay.Load() && !mutant.On(mutant.StayIgnored) }
 func (s *slot) SetStays(stay bool) { s.pod.setStays(s.name, stay) }
 func (s *slot) Owes()              { s.pod.wakeSoon(s.name) }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/filter"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 )
 
@@ -59,9 +60,12 @@ type GapReason string
 
 // The reasons of gaps.
 const (
-	// GapTrimmed: retention has dropped the changes from the journal.
+	// GapTrimmed: retention has dropped the changes from the journal, or, under a
+	// Match, the events that the state behind the one at the position To was made
+	// of.
 	GapTrimmed GapReason = "trimmed"
-	// GapDamaged: the change at the position To cannot be read.
+	// GapDamaged: the change at the position To, or under a Match the state behind
+	// it, cannot be read.
 	GapDamaged GapReason = "damaged"
 	// GapTooCostly: Match takes too long to say whether it holds for the change
 	// at the position To, or for the state before it.
@@ -125,7 +129,8 @@ var (
 //   - Under a Match, whether an entity left depends on the journal alone: on the
 //     states before and after a change. So a watch that resumes says the same
 //     as one that was never interrupted. Where the state before is no longer in
-//     the journal, the event says that it is Unsure.
+//     the journal, the event says that it is Unsure; where the state behind is
+//     not, it is a gap.
 //   - The changes of volatile pods are shown as they come, between those of the
 //     others, and never again: they have no position, and no ID of their own. A
 //     watch of volatile pods that resumes, or that is so far behind that some are
@@ -178,6 +183,7 @@ func (p *Pods) Watch(ctx context.Context, r WatchRequest) (*Watch, error) {
 		{hub: &p.hub, watch: w, main: true, pages: p.pages()},
 		{hub: &p.volatile.hub, watch: w, pages: p.pages()},
 	}
+	short := w.showsVolatile() // a pod that is dropped meanwhile is one of which changes may be missing
 	for _, t := range w.tails {
 		if err := t.hub.join(ctx, t); err != nil {
 			w.Close()
@@ -185,7 +191,7 @@ func (p *Pods) Watch(ctx context.Context, r WatchRequest) (*Watch, error) {
 		}
 	}
 	w.place.Store(w.id)
-	if r.Resume && w.tails[1].hub.serves() && w.showsVolatile() {
+	if r.Resume && short && w.tails[1].hub.serves() {
 		w.page = append(w.page, line{tail: w.tails[1], gap: &Event{Kind: EventGap, Reason: GapVolatile}})
 	}
 	return w, nil
@@ -304,25 +310,26 @@ func (w *Watch) judge(ctx context.Context, c *change) (Event, bool, error) {
 			return c.eventWith(w.pods, after), match, err
 		}
 	}
+	if after.unknown { // it may be one for which Match holds
+		return Event{Kind: EventGap, From: c.Position - 1, To: c.Position, Reason: after.reason}, true, nil
+	}
 	before, err := c.before(ctx, w.pods)
 	if err != nil {
 		return Event{}, false, err
 	}
-	unsure := before.unknown
-	if !unsure {
-		if before.view == nil {
+	if !before.unknown {
+		if before.view == nil || mutant.On(mutant.WatchLeavesSilently) {
 			return Event{}, false, nil
 		}
 		if match, err := w.req.Match(before.view); err != nil || !match {
 			return Event{}, false, err
 		}
-		unsure = after.unknown
 	}
 	e := c.eventWith(w.pods, after)
 	if e.Kind == EventChanged {
 		e.Kind = EventLeft
 	}
-	if unsure {
+	if before.unknown {
 		e.Unsure, e.line = true, nil
 	}
 	return e, true, nil

@@ -27,10 +27,18 @@ type change struct {
 }
 
 // situation is an entity before or behind a change: absent without a view,
-// unless it is unknown.
+// unless it is unknown, for a reason.
 type situation struct {
 	view    *View
 	unknown bool
+	reason  GapReason
+}
+
+func unknownFor(err error) situation {
+	if errors.Is(err, ErrDropped) {
+		return situation{unknown: true, reason: GapTrimmed}
+	}
+	return situation{unknown: true, reason: GapDamaged}
 }
 
 // size is about the memory that a change takes, rendered.
@@ -139,14 +147,14 @@ func once(at *atomic.Pointer[situation], f func() (situation, error)) (*situatio
 func (p *Pods) situationBehind(ctx context.Context, c *persist.Change) (situation, error) {
 	switch {
 	case c.Err != nil:
-		return situation{unknown: true}, nil
+		return unknownFor(c.Err), nil
 	case !c.Event:
 		v := p.viewOf(c)
 		return situation{view: &v}, nil
 	}
 	pod, err := p.Pod(c.Key.Pod)
 	if err != nil {
-		return situation{unknown: true}, nil
+		return unknownFor(err), nil
 	}
 	v, err := pod.foldTo(ctx, c)
 	switch {
@@ -155,7 +163,7 @@ func (p *Pods) situationBehind(ctx context.Context, c *persist.Change) (situatio
 	case errors.Is(err, persist.ErrUnavailable):
 		return situation{}, err
 	case err != nil:
-		return situation{unknown: true}, nil
+		return unknownFor(err), nil
 	}
 	return situation{view: &v}, nil
 }

@@ -12,15 +12,15 @@ import (
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
 
 const (
-	// keptChanges and keptBytes bound the newest changes that a hub keeps for
-	// those who read them.
-	keptChanges = 4096
-	keptBytes   = 16 << 20
+	// keptBytes bounds the newest changes that a hub keeps for those who read
+	// them, as Config.ChangesHeld does.
+	keptBytes = 16 << 20
 	// showWithin is how long a durable change waits to be shown until its entity
 	// shows it to reads.
 	showWithin = 100 * time.Millisecond
@@ -64,18 +64,18 @@ type hub struct {
 	whole    map[string][]*tail      // of whole pods
 	entities map[persist.Key][]*tail // of single entities
 
-	tracked uint64              // the entities of changes behind it tell when they show them
-	shown   map[uint64]struct{} // the positions of those that are shown and not told
-	slow    map[persist.Key]struct{}
+	tracked uint64                        // the entities of changes behind it tell when they show them
+	shown   map[uint64]struct{}           // the positions of those that are shown and not told
+	slow    map[persist.Key]late          // what entities did not show in time
 	before  int                           // bytes of the states in priors
 	priors  map[priorKey]*snapshot.Record // acknowledged states that others have replaced, whose change is not told
 	holding *actor.Waiter                 // the job waits for an entity to show something
 }
 
 func (h *hub) init(p *Pods) {
-	h.pods, h.keeps, h.far = p, keptChanges, keptChanges
+	h.pods, h.keeps, h.far = p, p.cfg.ChangesHeld, uint64(p.cfg.ChangesHeld)
 	h.whole, h.entities = map[string][]*tail{}, map[persist.Key][]*tail{}
-	h.shown, h.slow = map[uint64]struct{}{}, map[persist.Key]struct{}{}
+	h.shown, h.slow = map[uint64]struct{}{}, map[persist.Key]late{}
 	h.priors = map[priorKey]*snapshot.Record{}
 }
 
@@ -164,7 +164,7 @@ func (h *hub) lookLater() {
 			position, err := h.settled(h.pods.work)
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			if err == nil {
+			if err == nil && !mutant.On(mutant.WatchNeverLooks) {
 				h.rise(position)
 			}
 			h.timer = nil
@@ -196,6 +196,8 @@ func (h *hub) join(ctx context.Context, t *tail) error {
 		t.at = position
 	case r.After > position:
 		return fmt.Errorf("%w: %d; the newest is %d", ErrPosition, r.After, position)
+	case mutant.On(mutant.WatchSkipsOne):
+		t.at = r.After + 1
 	default:
 		t.at = r.After
 	}
@@ -379,8 +381,12 @@ func (h *hub) tell(c *change) {
 	if c.Err == nil && (c.Key.Pod == "" || c.Key.Pod[0] == '$') {
 		return
 	}
-	h.ring = append(h.ring, c)
-	h.bytes += c.size()
+	if h.tails == 0 || c.Position <= h.tracked { // it was not awaited: whoever is to see it awaits it
+		h.ring, h.bytes, h.from = nil, 0, c.Position
+	} else {
+		h.ring = append(h.ring, c)
+		h.bytes += c.size()
+	}
 	for len(h.ring) > h.keeps || h.bytes > keptBytes && len(h.ring) > 1 {
 		h.from = h.ring[0].Position
 		h.bytes -= h.ring[0].size()
@@ -395,66 +401,6 @@ func (h *hub) tell(c *change) {
 	}
 	for _, t := range h.entities[c.Key] {
 		t.behindFrom(c.Position - 1)
-	}
-}
-
-// await waits until the entity of a change shows it to reads, so that whoever
-// hears of it also sees it; not for long, since an entity that is busy must not
-// hold up what others are told, and once only for each that is.
-func (h *hub) await(ctx context.Context, c *persist.Change) {
-	if pod, err := h.pods.Pod(c.Key.Pod); err != nil || pod.spec.Load() == nil || pod.spec.Load().Durability.IsAsync() {
-		return
-	}
-	var wait context.Context
-	for {
-		h.mu.Lock()
-		_, shown := h.shown[c.Position]
-		_, slow := h.slow[c.Key]
-		if shown || slow || c.Position <= h.tracked || h.ended != nil || h.tails == 0 {
-			h.mu.Unlock()
-			return
-		}
-		w := h.pods.sys.NewWaiter()
-		h.holding = w
-		h.mu.Unlock()
-		if wait == nil {
-			var cancel context.CancelFunc
-			wait, cancel = h.pods.sys.WithTimeout(ctx, showWithin)
-			defer cancel()
-		}
-		if w.Wait(wait) != nil {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			if len(h.slow) >= maxSlow {
-				clear(h.slow)
-			}
-			h.slow[c.Key] = struct{}{}
-			h.holding = nil
-			return
-		}
-	}
-}
-
-// release has the job look again. mu is held.
-func (h *hub) release() {
-	if h.holding != nil {
-		h.holding.Wake()
-		h.holding = nil
-	}
-}
-
-// shows notes that an entity shows a change to reads. It is called on the
-// entity's turn.
-func (h *hub) shows(c *persist.Change) {
-	if h.count.Load() == 0 {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.slow, c.Key)
-	if c.Position > h.through {
-		h.shown[c.Position] = struct{}{}
-		h.release()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -58,7 +59,7 @@ func (t *tail) read(ctx context.Context) (bool, error) {
 		h.mu.Unlock()
 		return false, nil
 	}
-	if t.at >= h.from {
+	if t.at >= h.from || mutant.On(mutant.WatchLosesBehind) {
 		t.takeRing()
 		h.mu.Unlock()
 		return true, nil
@@ -76,7 +77,7 @@ func (t *tail) read(ctx context.Context) (bool, error) {
 		return false, ctx.Err()
 	case err != nil: // nothing is acknowledged meanwhile either
 		return true, h.pods.sys.Sleep(ctx, storePause)
-	case mark > at:
+	case mark > at && !mutant.On(mutant.WatchGapUntold):
 		t.gap(at, mark)
 		return true, nil
 	}

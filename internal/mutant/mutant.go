@@ -67,6 +67,20 @@ const (
 	// ProjectionSkipsOne: a projection goes on one position too far after its
 	// cursor was read (G5).
 	ProjectionSkipsOne Name = "projection-skips-one"
+	// JobAcceptedEarly: a job of a durable queue is accepted before its row is
+	// durable (G2).
+	JobAcceptedEarly Name = "job-accepted-early"
+	// JobAttemptUncounted: an attempt at a job begins before it is counted in the
+	// store (G2).
+	JobAttemptUncounted Name = "job-attempt-uncounted"
+	// JobRemovalForgotten: the removal of a job that is done is not tried again
+	// when the store fails (G7).
+	JobRemovalForgotten Name = "job-removal-forgotten"
+	// JobLastAttemptForgotten: a job that a process has left at its last attempt
+	// is tried again (G8).
+	JobLastAttemptForgotten Name = "job-last-attempt-forgotten"
+	// JobsOutOfOrder: the job that came last begins first (G1).
+	JobsOutOfOrder Name = "jobs-out-of-order"
 
 	// In package persist/commitlog.
 
@@ -193,6 +207,14 @@ const (
 	ReminderStays Name = "reminder-stays"
 	// ReminderEarly: a reminder is handled before it is due (G3).
 	ReminderEarly Name = "reminder-early"
+	// AdmitForgetsAnswers: a message with an id that was answered is said to be refused, as if it was new (G3).
+	AdmitForgetsAnswers Name = "admit-forgets-answers"
+	// PatchHalfApplied: a JSON patch ends at the first operation that cannot be
+	// done, and what is before it stays (G3).
+	PatchHalfApplied Name = "patch-half-applied"
+	// SchemaIgnored: a change of a document that exists is not judged by the
+	// schema (G3).
+	SchemaIgnored Name = "schema-ignored"
 
 	// In package pod.
 
@@ -208,11 +230,47 @@ const (
 	// OwesForgotten: an entity that ended with messages to deliver is not
 	// brought back (G7).
 	OwesForgotten Name = "owes-forgotten"
+	// TableRowStale: the tables of queries do not see that an entity has changed
+	// (G2).
+	TableRowStale Name = "table-row-stale"
+	// LatecomersMissed: queries over tables leave out entities that came since
+	// the tables were made (G2).
+	LatecomersMissed Name = "latecomers-missed"
+	// CensusOfPart: a query that found all names with one beginning in memory
+	// takes them for all there are (G2).
+	CensusOfPart Name = "census-of-part"
+	// IndexNotUpdated: an index keeps the first value that it has seen of an
+	// entity (G2).
+	IndexNotUpdated Name = "index-not-updated"
+	// IndexTrustsStore: an index that is made takes what the store has of an
+	// entity for what it shows, while that is not known (G2).
+	IndexTrustsStore Name = "index-trusts-store"
 	// RemindersNotRead: a pod that starts does not read its reminders (G5).
 	RemindersNotRead Name = "reminders-not-read"
 	// CloseLosesAsync: closing the pods does not have the entities leave memory
 	// first (G5).
 	CloseLosesAsync Name = "close-loses-async"
+	// WatchSkipsOne: a watch that resumes leaves out the first change behind its position (G7).
+	WatchSkipsOne Name = "watch-skips-one"
+	// WatchGapUntold: a watch does not say that retention has dropped changes (G7).
+	WatchGapUntold Name = "watch-gap-untold"
+	// WatchLeavesSilently: a watch with a filter does not say that an entity left it (G7).
+	WatchLeavesSilently Name = "watch-leaves-silently"
+	// WatchAheadOfReads: watches show a change before the entity shows it to reads (G2).
+	WatchAheadOfReads Name = "watch-ahead-of-reads"
+	// WatchNeverLooks: watches are not told of what a commit of unknown outcome has written (G7).
+	WatchNeverLooks Name = "watch-never-looks"
+	// WatchLosesBehind: a watch that falls behind what is in memory goes on with what is (G7).
+	WatchLosesBehind Name = "watch-loses-behind"
+	// HistorySkipsBetweenPages: the next page of a history leaves out a change (G5).
+	HistorySkipsBetweenPages Name = "history-skips-between-pages"
+	// AtTakesNext: the state at a revision that was never written is that of the next one (G3).
+	AtTakesNext Name = "at-takes-next"
+	// StayIgnored: an entity whose passivation is paused leaves memory when it is idle (G8).
+	StayIgnored Name = "stay-ignored"
+	// DefinitionOutdated: documents in memory go on by a definition that another
+	// one has replaced (G2).
+	DefinitionOutdated Name = "definition-outdated"
 )
 
 // Mutant describes a fault.
@@ -244,6 +302,11 @@ func All() []Mutant {
 		{BadUnitFailsGroup, "G8: one unit that the store refuses for its data fails the whole group", "persist"},
 		{CursorBeforeTable, "G5: a projection's cursor is committed before what Apply makes of the changes", "persist"},
 		{ProjectionSkipsOne, "G5: a projection goes on one position too far after its cursor was read", "persist"},
+		{JobAcceptedEarly, "G2: a job of a durable queue is accepted before its row is durable", "persist"},
+		{JobAttemptUncounted, "G2: an attempt at a job begins before it is counted in the store", "persist"},
+		{JobRemovalForgotten, "G7: the removal of a job that is done is not tried again when the store fails", "persist"},
+		{JobLastAttemptForgotten, "G8: a job that a process has left at its last attempt is tried again", "persist"},
+		{JobsOutOfOrder, "G1: of the jobs that wait in a durable queue the last one begins first", "persist"},
 		{LogAckUnsynced, "G2: the commit log tells outcomes without having synced", "persist/commitlog"},
 		{LogFreesUnfolded, "G5: a segment of the commit log is free before all of it is folded", "persist/commitlog"},
 		{LogForgetsDeletions, "G6: the commit log does not fold deletions", "persist/commitlog"},
@@ -287,11 +350,29 @@ func All() []Mutant {
 		{AnswersNotKept, "G5: the first answers to messages with ids are not committed", "entity"},
 		{ReminderStays, "G3: the turn that a reminder led to leaves its row as it was", "entity"},
 		{ReminderEarly, "G3: a reminder is handled before it is due", "entity"},
+		{AdmitForgetsAnswers, "G3: a message with an id that was answered is said to be refused, as if it was new", "entity"},
+		{PatchHalfApplied, "G3: a JSON patch ends at the first operation that cannot be done, and what is before it stays", "entity"},
+		{SchemaIgnored, "G3: a change of a document that exists is not judged by the schema", "entity"},
 		{ClaimRefused, "G4: messages that an ending entity has left are not given to the next activation", "pod"},
 		{SlotForgetsUnsettled, "G5: a new slot does not know that units of the one before it are under way", "pod"},
 		{OutboxesNotWoken, "G5: a pod that starts does not wake the entities that have messages to deliver", "pod"},
 		{OwesForgotten, "G7: an entity that ended with messages to deliver is not brought back", "pod"},
+		{TableRowStale, "G2: the tables of queries do not see that an entity has changed", "pod"},
+		{LatecomersMissed, "G2: queries over tables leave out entities that came since the tables were made", "pod"},
+		{CensusOfPart, "G2: a query that found all names with one beginning in memory takes them for all there are", "pod"},
+		{IndexNotUpdated, "G2: an index keeps the first value that it has seen of an entity", "pod"},
+		{IndexTrustsStore, "G2: an index that is made takes what the store has of an entity for what it shows, while that is not known", "pod"},
 		{RemindersNotRead, "G5: a pod that starts does not read its reminders", "pod"},
 		{CloseLosesAsync, "G5: closing the pods does not have the entities leave memory first", "pod"},
+		{WatchSkipsOne, "G7: a watch that resumes leaves out the first change behind its position", "pod"},
+		{WatchGapUntold, "G7: a watch does not say that retention has dropped changes", "pod"},
+		{WatchLeavesSilently, "G7: a watch with a filter does not say that an entity left it", "pod"},
+		{WatchAheadOfReads, "G2: watches show a change before the entity shows it to reads", "pod"},
+		{WatchNeverLooks, "G7: watches are not told of what a commit of unknown outcome has written", "pod"},
+		{WatchLosesBehind, "G7: a watch that falls behind what is in memory goes on with what is", "pod"},
+		{HistorySkipsBetweenPages, "G5: the next page of a history leaves out a change", "pod"},
+		{AtTakesNext, "G3: the state at a revision that was never written is that of the next one", "pod"},
+		{StayIgnored, "G8: an entity whose passivation is paused leaves memory when it is idle", "pod"},
+		{DefinitionOutdated, "G2: documents in memory go on by a definition that another one has replaced", "pod"},
 	}
 }

@@ -89,7 +89,7 @@ func banking(out func(*entity.Context, *account, withdrawn), in func(*entity.Con
 
 func (w *process) bank(pod string, durability entity.Durability) entity.Type[account] {
 	return entity.Type[account]{
-		Name: pod, Durability: durability,
+		Name: pod, Durability: durability, Index: w.indexing.paths(w.run, pod),
 		Init: func(context.Context, string) (account, error) { return account{Balance: endowment}, nil },
 		Handlers: banking(
 			func(_ *entity.Context, a *account, e withdrawn) { a.withdraw(e) },
@@ -99,7 +99,7 @@ func (w *process) bank(pod string, durability entity.Durability) entity.Type[acc
 
 func (w *process) sourcedBank(pod string) entity.Sourced[account] {
 	return entity.Sourced[account]{
-		Name: pod, SnapshotEvery: 4,
+		Name: pod, SnapshotEvery: 4, Index: w.indexing.paths(w.run, pod),
 		New: func(string) account { return account{Balance: endowment} },
 		Commands: banking(
 			func(c *entity.Context, _ *account, e withdrawn) { c.Raise(e) },

@@ -19,18 +19,24 @@ func (m inMemory) discard()                {}
 
 // damage makes a record unreadable, where the base can do that.
 func (d *disk) damage(key persist.Key) (damaged bool) {
-	b := d.base
-	if l, ok := b.(*withLog); ok {
-		if l.Fold(context.Background()) != nil {
-			return false
-		}
-		b = l.behind
-	}
-	m, can := b.(inMemory)
+	m, can := d.damageable()
 	if can {
 		m.Damage(key)
 	}
 	return can
+}
+
+// damageable is what can be damaged, with all of a commit log in it.
+func (d *disk) damageable() (m inMemory, can bool) {
+	b := d.base
+	if l, ok := b.(*withLog); ok {
+		if l.Fold(context.Background()) != nil {
+			return m, false
+		}
+		b = l.behind
+	}
+	m, can = b.(inMemory)
+	return m, can
 }
 
 // inFile is a base that is a bbolt file: what bolt makes of units, changes and

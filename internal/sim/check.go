@@ -31,6 +31,7 @@ func (r *run) check() (unproven int) {
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(by), byKey) {
 		h := by[key]
+		slices.SortStableFunc(h, func(a, b *op) int { return cmp.Compare(a.call, b.call) }) // some are noted behind their answers
 		r.checkRefused(key, h)
 		r.checkLogs(key, h)
 		r.checkAcknowledged(key, h)

@@ -50,6 +50,7 @@ type disk struct {
 	sys  *actor.System // of the process that has the disk
 	rng  *rand.Rand
 	note func(format string, args ...any)
+	seen func() // is called when something has become durable
 
 	slow    time.Duration // the longest that a sync takes, at the moment
 	next    []fate        // of the commits that come
@@ -60,6 +61,7 @@ type disk struct {
 	writing []persist.Unit
 	guilty  map[persist.Key]bool // what was refused for its data
 	gone    bool                 // the process has died
+	unknown bool                 // a commit had an unknown outcome, in this process or before
 }
 
 // reopens is a disk whose owner must reopen it after an unknown outcome.
@@ -77,7 +79,7 @@ func (d reopens) Reopen(ctx context.Context) error {
 }
 
 // heals is a disk that stays in service whatever happened.
-type heals struct{ persist.PersistenceService }
+type heals struct{ *disk }
 
 // latency makes a call take its time, and fail while the disk is away.
 func (d *disk) latency(ctx context.Context) error {
@@ -90,6 +92,13 @@ func (d *disk) latency(ctx context.Context) error {
 		return fmt.Errorf("%w: the disk is away", persist.ErrUnavailable)
 	}
 	return nil
+}
+
+// back is the way of an answer: what was read may be old when it arrives.
+func (d *disk) back(ctx context.Context) {
+	if d.rng.IntN(6) == 0 {
+		_ = d.sys.Sleep(context.WithoutCancel(ctx), time.Duration(d.rng.IntN(2000))*time.Microsecond)
+	}
 }
 
 func (d *disk) serving(ctx context.Context) error {
@@ -132,6 +141,7 @@ func (d *disk) Commit(ctx context.Context, units []persist.Unit) ([]persist.Outc
 	}
 	d.writing = nil
 	outcomes, err := d.end(ctx, f, units)
+	d.seen()
 	d.note("commit of %d: %v", len(units), f)
 	return outcomes, err
 }
@@ -152,6 +162,7 @@ func (d *disk) end(ctx context.Context, f fate, units []persist.Unit) ([]persist
 	case refusedUnit, conflict:
 		return d.refuse(ctx, f, units)
 	case lostUnknown, tornUnknown, writtenUnknown:
+		d.unknown = true
 		if l, ok := d.base.(*withLog); ok {
 			return d.failLog(ctx, l, units)
 		}
@@ -231,7 +242,7 @@ func (d *disk) crash() *disk {
 	if err != nil {
 		panic(err) // nothing was done to its file
 	}
-	after := &disk{base: next, rng: d.rng, note: d.note, guilty: d.guilty, slow: d.slow, errRate: d.errRate, healing: d.healing}
+	after := &disk{base: next, rng: d.rng, note: d.note, seen: d.seen, guilty: d.guilty, slow: d.slow, errRate: d.errRate, healing: d.healing, unknown: d.unknown}
 	if rest := d.some(d.writing); len(rest) > 0 {
 		if _, err := after.base.Commit(context.Background(), rest); err != nil && !errors.Is(err, persist.ErrInvalid) {
 			panic(err) // it has no reason
@@ -245,7 +256,9 @@ func (d *disk) Load(ctx context.Context, key persist.Key) (snapshot.Record, erro
 	if err := d.serving(ctx); err != nil {
 		return snapshot.Record{}, err
 	}
-	return d.base.Load(ctx, key)
+	r, err := d.base.Load(ctx, key)
+	d.back(ctx)
+	return r, err
 }
 
 // List implements persist.PersistenceService.
@@ -253,7 +266,9 @@ func (d *disk) List(ctx context.Context, pod string, o persist.ListOptions) (per
 	if err := d.serving(ctx); err != nil {
 		return persist.Page{}, err
 	}
-	return d.base.List(ctx, pod, o)
+	p, err := d.base.List(ctx, pod, o)
+	d.back(ctx)
+	return p, err
 }
 
 // Changes implements persist.PersistenceService.
@@ -261,7 +276,9 @@ func (d *disk) Changes(ctx context.Context, key persist.Key, life, from uint64, 
 	if err := d.serving(ctx); err != nil {
 		return nil, err
 	}
-	return d.base.Changes(ctx, key, life, from, limit)
+	c, err := d.base.Changes(ctx, key, life, from, limit)
+	d.back(ctx)
+	return c, err
 }
 
 // Log implements persist.PersistenceService.
@@ -310,6 +327,14 @@ func (d *disk) Position(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	return d.base.Position(ctx)
+}
+
+// Import implements persist.Importer.
+func (d *disk) Import(ctx context.Context, b persist.Batch) error {
+	if err := d.serving(ctx); err != nil {
+		return err
+	}
+	return d.base.(persist.Importer).Import(ctx, b)
 }
 
 // Close leaves what is synced to the next process.

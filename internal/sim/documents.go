@@ -19,9 +19,9 @@ const (
 
 // declare makes the pods of documents, or changes what creates their entities.
 func (w *process) declare(by ...string) error {
-	_, _, _, err := w.pods.Declare(context.Background(), papers, pod.Definition{Type: "document", Create: pod.CreateDefinition{By: by}})
+	_, _, _, err := w.pods.Declare(context.Background(), papers, pod.Definition{Type: "document", Create: pod.CreateDefinition{By: by}, Index: w.indexing.paths(w.run, papers)})
 	if err == nil {
-		_, _, _, err = w.pods.Declare(context.Background(), scratch, pod.Definition{Type: "document", Durability: "volatile"})
+		_, _, _, err = w.pods.Declare(context.Background(), scratch, pod.Definition{Type: "document", Durability: "volatile", Index: w.indexing.paths(w.run, scratch)})
 	}
 	return err
 }

@@ -24,6 +24,8 @@ func (r *run) finish() {
 	w.unruly = false
 	w.rest()
 	w.checkStranger()
+	w.caughtUp()
+	w.checkHearing()
 	before := w.everything()
 	if r.plan.throws {
 		w.crash()
@@ -55,7 +57,7 @@ func (w *process) rest() {
 		w.exec.RunFor(pause)
 		rows, err := w.disk.base.Rows(ctx, entity.OutboxRows, nil, 1)
 		w.must(err)
-		if len(rows) == 0 && w.reminders() == 0 && len(w.waiting) == 0 && w.jobs == 0 && w.folds.Status().Lag == 0 {
+		if len(rows) == 0 && w.reminders() == 0 && len(w.waiting) == 0 && w.jobs == 0 && w.folds.Status().Lag == 0 && w.errandsDone() {
 			if quiet { // also nothing that timers have brought since
 				w.checkMemory()
 				return
@@ -73,6 +75,9 @@ func (w *process) rest() {
 	}
 	if n := w.reminders(); n > 0 {
 		w.wrong("G7: %d reminders have not come", n)
+	}
+	if !w.errandsDone() {
+		w.wrong("G7: jobs are left in the queues")
 	}
 	if status := w.folds.Status(); status.Lag > 0 {
 		w.wrong("the projection is %d behind: %v", status.Lag, status.Err)
@@ -109,7 +114,7 @@ func (w *process) reminders() (n int) {
 // checkMemory looks whether names without an entity have left memory, where
 // nothing but their own last message takes them out.
 func (w *process) checkMemory() {
-	if w.plan.idle >= 0 {
+	if w.plan.idle >= 0 || w.lost {
 		return
 	}
 	there := 0

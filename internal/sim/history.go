@@ -37,6 +37,8 @@ type op struct {
 	log      []string
 	hasLog   bool
 	created  bool
+
+	misses func(state) bool // the states that a query shows nothing of; nil: it is no such observation
 }
 
 func (o *op) key() persist.Key { return persist.Key{Pod: o.pod, Name: o.name} }
@@ -136,6 +138,8 @@ func (s state) done(o *op) (next state, possible bool) {
 		return s, false
 	}
 	switch {
+	case o.misses != nil:
+		return s, o.misses(s)
 	case o.kind == get:
 		return s, s.exists == o.exists
 	case o.deletes():

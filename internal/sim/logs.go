@@ -188,7 +188,7 @@ func (w *process) initial(ctx context.Context, name string) error {
 // logs is a pod of entities with a log, whose state is the log itself.
 func (w *process) logs(pod string, durability entity.Durability) entity.Type[journalled] {
 	return entity.Type[journalled]{
-		Name: pod, Durability: durability,
+		Name: pod, Durability: durability, Index: w.indexing.paths(w.run, pod),
 		Init: func(ctx context.Context, name string) (journalled, error) {
 			return journalled{Made: true}, w.initial(ctx, name)
 		},
@@ -206,7 +206,7 @@ func (w *process) logs(pod string, durability entity.Durability) entity.Type[jou
 // sourcedLogs is one whose truth is its events.
 func (w *process) sourcedLogs(pod string) entity.Sourced[journalled] {
 	return entity.Sourced[journalled]{
-		Name: pod, SnapshotEvery: 3,
+		Name: pod, SnapshotEvery: 3, Index: w.indexing.paths(w.run, pod),
 		New: func(string) journalled { return journalled{Made: true} },
 		Commands: logged(w, pod, func(s *journalled) []string { return s.Log },
 			func(c *entity.Context, _ *journalled, id string) { c.Raise(noted{id}) }),

@@ -68,21 +68,26 @@ func (s step) String() string {
 
 // settings are what holds for a whole run.
 type settings struct {
-	names   int // entities in a pod
-	idle    time.Duration
-	active  int
-	mailbox int
-	keep    uint64
-	keepFor time.Duration
-	errRate int
-	slow    time.Duration
-	healing bool
-	unruly  bool // Init fails at times
-	eager   bool
-	throws  bool // it ends by a crash, not in good order
-	file    bool // the disk is a bbolt file
-	logged  bool // a commit log stands in front of the disk
-	two     bool // there is a second system in the process
+	names    int // entities in a pod
+	idle     time.Duration
+	active   int
+	mailbox  int
+	keep     uint64
+	keepFor  time.Duration
+	errRate  int
+	slow     time.Duration
+	healing  bool
+	unruly   bool // Init fails at times
+	eager    bool
+	throws   bool // it ends by a crash, not in good order
+	file     bool // the disk is a bbolt file
+	logged   bool // a commit log stands in front of the disk
+	two      bool // there is a second system in the process
+	held     int  // the changes and the reminders that are in memory; 0: many
+	jobs     bool // there are durable queues
+	forms    bool // there are documents with a schema
+	ledgers  bool // there are ledgers
+	couriers bool // there are couriers
 }
 
 // plan is what a seed decides before the run begins.
@@ -113,6 +118,11 @@ func newPlan(seed uint64) plan {
 		two:     rng.IntN(8) == 0,
 	}}
 	p.logged = rand.New(rand.NewPCG(seed, 0x6c6f67)).IntN(4) == 0
+	p.held = choose(rand.New(rand.NewPCG(seed, 0x68656c64)), 0, 0, 2, 8)
+	p.jobs = rand.New(rand.NewPCG(seed, 0x6a6f6273)).IntN(4) == 0
+	p.ledgers = rand.New(rand.NewPCG(seed, 0x6c656467)).IntN(4) == 0
+	p.couriers = rand.New(rand.NewPCG(seed, 0x636f7572)).IntN(5) == 0
+	p.forms = rand.New(rand.NewPCG(seed, 0x666f726d)).IntN(4) == 0
 	n := 20 + rng.IntN(70)
 	other := rand.New(rand.NewPCG(seed, 0x6172656173))
 	burst := 0

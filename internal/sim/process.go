@@ -33,6 +33,7 @@ type process struct {
 	halted   map[persist.Key]bool // whose actors were stopped by hand
 	waiting  map[*op]bool         // operations whose promise is not settled
 	jobs     int                  // reads and asks under way
+	hearing  hearing
 }
 
 // start opens the pods on what the last process left. The disk works meanwhile:
@@ -64,10 +65,12 @@ func (w *process) open() {
 	var err error
 	w.pods, err = pod.Open(w.sys, store, pod.Config{
 		IdleAfter: s.idle, MaxActive: s.active, Mailbox: s.mailbox,
+		ChangesHeld: s.held, RemindersHeld: s.held, RemindAtOnce: s.held / 2,
 		Committer: persist.CommitterConfig{KeepChanges: s.keep, KeepFor: s.keepFor, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond},
 	})
 	w.must(err)
 	w.pods.OnChange(w.published)
+	w.listen()
 	w.pods.OnCreated(func(c pod.CreatedChild) { w.note("%s/%s was created in life %d", c.Pod, c.Name, c.Life) })
 	eager := w.logs(frail, entity.Sync())
 	eager.Eager = s.eager
@@ -80,6 +83,10 @@ func (w *process) open() {
 	}
 	w.must(w.declare())
 	w.newKeeper()
+	w.openQueues()
+	w.openForms()
+	w.openCouriers()
+	w.openBells()
 	w.folds, err = persist.StartProjection(w.pods.Committer(), w.projection())
 	w.must(err)
 }
@@ -102,6 +109,7 @@ func (w *process) crash() {
 	w.note("process %d dies", w.number)
 	w.dead = true
 	w.disk = w.disk.crash()
+	w.witness()
 	w.steps += w.exec.Steps()
 	w.mix(w.exec.Hash())
 	w.exec.Close()
@@ -173,7 +181,7 @@ func (w *process) published(c persist.Change) {
 
 // durable looks whether what an answer of a synchronous entity tells is there.
 func (w *process) durable(o *op) {
-	if w.dead || o.outcome != done || o.pod == beats || o.pod == frail || o.kind == ask { // an asker hears of it later
+	if w.dead || o.outcome != done || o.pod == beats || o.pod == frail || o.pod == diaries || o.kind == ask { // an asker hears of it later
 		return
 	}
 	rec, err := w.disk.base.Load(context.Background(), o.key())

@@ -47,9 +47,19 @@ type run struct {
 	orderly   []int                       // processes that ended in good order
 	kept      kept
 	papers    map[string]paper // by entity and member
+	book      *book            // of the durable queues
+	files     *files           // of the documents with a schema
+	shelves   map[string]*shelf
+	brought   map[string]*brought // parcels
+	dismissed map[string]bool     // couriers that were discarded
+	tallies   map[string]*tallying
+	lost      bool // records of event-sourced entities were
 	damaged   map[persist.Key]bool
 	disturbed bool // commits or reads may have failed
+	indexing  indexing
 	active    *process
+	chronicle chronicle
+	following following
 }
 
 // Run carries out the plan of a seed, but for the steps that keep, if not nil,
@@ -61,7 +71,7 @@ func Run(seed uint64, keep func(step int) bool, log io.Writer) Result {
 	}
 	r.disturbed = r.plan.errRate > 0
 	r.disk = &disk{
-		base: inMemory{persisttest.NewMemory()}, rng: rand.New(rand.NewPCG(seed, 2)), note: r.note, guilty: map[persist.Key]bool{},
+		base: inMemory{persisttest.NewMemory()}, rng: rand.New(rand.NewPCG(seed, 2)), note: r.note, seen: r.witness, guilty: map[persist.Key]bool{},
 		slow: r.plan.slow, errRate: r.plan.errRate, healing: r.plan.healing,
 	}
 	if r.plan.file {

@@ -40,6 +40,7 @@ func TestSameSeedSameRun(t *testing.T) {
 		var one, two bytes.Buffer
 		a, b := sim.Run(seed, nil, &one), sim.Run(seed, nil, &two)
 		require.Equal(t, one.String(), two.String(), "seed %d", seed)
+		a.Unproven, b.Unproven = 0, 0 // how long a history takes to judge is the machine's
 		require.Equal(t, a, b, "seed %d", seed)
 	}
 }

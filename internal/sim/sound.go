@@ -12,7 +12,7 @@ import (
 // of it is the same.
 func (r *run) checkStore() {
 	ctx := context.Background()
-	report, err := persist.Check(ctx, r.disk.base, persist.CheckOptions{Pods: []string{keepers}})
+	report, err := persist.Check(ctx, r.disk.base, persist.CheckOptions{Pods: []string{keepers, ledgers}})
 	if err != nil {
 		r.wrong("the store cannot be checked: %v", err)
 	}
@@ -34,4 +34,5 @@ func (r *run) checkStore() {
 	if err != nil || whole && report2.SkippedCount > 0 {
 		r.wrong("the store cannot be copied: %v, %+v", err, report2)
 	}
+	r.checkDamage(ctx)
 }
