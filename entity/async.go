@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -130,7 +129,8 @@ func (f *flusher) abandoned(a *activation) {
 	f.unheardRows = f.given
 	for _, k := range a.mail.outbox.receivers() {
 		for _, p := range a.mail.outbox.line(k).parcels {
-			if !p.durable && !slices.Contains(f.unheard, p) {
+			if !p.durable && !p.unheard {
+				p.unheard = true
 				f.unheard = append(f.unheard, p)
 			}
 		}
@@ -187,7 +187,13 @@ func (f *flusher) take(a *activation, e *entry, rows []persist.RowOp) {
 
 // holds reports whether an entry must wait for a write.
 func (f *flusher) holds(e *entry) bool {
-	return e.record != nil && e.revision > f.reserved || e.rows > f.written && !mutant.On(mutant.AsyncRowsNotAwaited)
+	return f.hides() || e.record != nil && e.revision > f.reserved || e.rows > f.written && !mutant.On(mutant.AsyncRowsNotAwaited)
+}
+
+// hides reports whether what abandoned turns have made of the entity is not
+// durable yet: nothing that is computed on it may leave.
+func (f *flusher) hides() bool {
+	return f != nil && (f.unseen != nil && f.unseen.Revision > f.reserved || f.written < f.unheardRows)
 }
 
 func (f *flusher) plan(ctx *actor.Context, a *activation, e *entry) {

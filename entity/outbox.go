@@ -59,6 +59,7 @@ type parcel struct {
 	durable bool // it may be sent
 	done    bool // the receiver has had its last word on it
 	told    bool // which was no, and is a dead letter
+	unheard bool // its turn was failed by a deletion that failed itself
 }
 
 // The messages that an outbox's own work sends its entity.

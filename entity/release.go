@@ -107,6 +107,7 @@ func (q *releaseQueue) failAll(ctx *actor.Context, a *activation, guilty *entry,
 
 // push queues a turn's entry and releases what waits for nothing.
 func (a *activation) push(ctx *actor.Context, e *entry) {
+	e.waits = e.waits || a.async.hides()
 	a.queue.add(e)
 	a.release(ctx)
 	if a.queue.full() {

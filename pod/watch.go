@@ -310,7 +310,7 @@ func (w *Watch) judge(ctx context.Context, c *change) (Event, bool, error) {
 			return c.eventWith(w.pods, after), match, err
 		}
 	}
-	if after.unknown { // it may be one for which Match holds
+	if after.reason != "" { // it may be one for which Match holds
 		return Event{Kind: EventGap, From: c.Position - 1, To: c.Position, Reason: after.reason}, true, nil
 	}
 	before, err := c.before(ctx, w.pods)

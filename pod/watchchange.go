@@ -34,8 +34,13 @@ type situation struct {
 	reason  GapReason
 }
 
+// unknownFor has no reason where nothing is missing but the pod's type, which the
+// program lacks for all its changes.
 func unknownFor(err error) situation {
-	if errors.Is(err, ErrDropped) {
+	switch {
+	case errors.Is(err, ErrReadOnly), errors.Is(err, ErrNoPod):
+		return situation{unknown: true}
+	case errors.Is(err, ErrDropped):
 		return situation{unknown: true, reason: GapTrimmed}
 	}
 	return situation{unknown: true, reason: GapDamaged}

@@ -38,9 +38,7 @@ func (f *Future) Done() <-chan struct{} {
 	if f.done == nil {
 		f.done = make(chan struct{})
 		if f.ended {
-			if f.done != nil {
-				close(f.done)
-			}
+			close(f.done)
 		}
 	}
 	return f.done

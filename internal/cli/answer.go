@@ -23,7 +23,7 @@ const futures = "/v1/futures/"
 // Help says more than the list of flags.
 func (answerCommand) Help() string {
 	return "It waits until the answer is there, up to --timeout, and then prints it and ends as send would have done without --async. " +
-		"With 6 there is none yet. Answers are kept for 15 minutes, and do not outlive the server.\n\n" +
+		"With 7 there is none yet. Answers are kept for 15 minutes, and do not outlive the server.\n\n" +
 		Examples(
 			"twinsrv answer 4J5Q3ZV2K6XW7N8M9P0R1S2T3U",
 			`twinsrv answer "$(twinsrv send rooms tower-3-21 merge people:=0 --async -o json | jq -r .future)"`,
@@ -47,7 +47,7 @@ func (c *answerCommand) Run(ctx context.Context) error {
 		case err != nil:
 			return err
 		case state.Status == "pending":
-			return &failure{code: ExitUnavailable, text: fmt.Sprintf("there is no answer yet; ask again, or wait longer than %v with --timeout", c.Timeout)}
+			return &failure{code: ExitUnknown, text: fmt.Sprintf("there is no answer yet; ask again, or wait longer than %v with --timeout", c.Timeout)}
 		case state.Status == "cancelled", state.Status == "expired":
 			return &failure{code: ExitUnknown, text: fmt.Sprintf("the outcome is unknown: the waiting for the answer of %s is %s", entityArgs{state.Pod, state.Name}, state.Status)}
 		case state.Err != nil:
