@@ -376,7 +376,7 @@ func (a *activation) flushHead(ctx *actor.Context, m flushHead) {
 		f.start(a, false)
 	case errors.Is(m.err, persist.ErrNotFound) && f.removing:
 		a.viewed = false
-		a.host.SetView(&snapshot.Record{})
+		a.host.SetView(&snapshot.Record{Life: a.head.life})
 		a.host.SetRemoving(false)
 		a.removed(ctx)
 	case m.err != nil && !errors.Is(m.err, persist.ErrNotFound) && !unreadable(m.err):

@@ -150,7 +150,7 @@ func (a *activation) letOut(ctx *actor.Context, e *entry) {
 	switch {
 	case e.removes:
 		a.viewed = false
-		a.host.SetView(&snapshot.Record{})
+		a.host.SetView(&snapshot.Record{Life: e.life}) // which has ended
 		a.host.SetRemoving(false)
 	case e.record != nil:
 		e.record.Life = e.life

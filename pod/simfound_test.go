@@ -1,6 +1,7 @@
 package pod_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -317,4 +318,75 @@ func TestWatchOfAVolatilePodThatIsDropped(t *testing.T) {
 		require.True(t, ended)
 	})
 	require.NotZero(t, dropped)
+}
+
+// TestWatchOfACreationIsNotEarly: a watch that begins behind a creation, while
+// the entity is busy, shows it no sooner than reads do; the same holds for a life
+// that follows on a deletion.
+func TestWatchOfACreationIsNotEarly(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		forSeeds(t, 20, func(t *testing.T, seed uint64) {
+			var w *world
+			store := persisttest.NewFaultStore(persisttest.NewMemory())
+			w = newWorld(t, seed, store, ledgers(func(d *entity.Type[ledger]) {
+				d.Handlers["tally"] = entity.On(func(_ *entity.Context, l *ledger, m tally) error {
+					l.accept(m.ID)
+					return w.sys.Sleep(bg, 50*time.Millisecond)
+				})
+			}), pod.Config{})
+			defer w.close()
+			from := uint64(0)
+			if again {
+				ack, err := w.ask("x", add{"0"})
+				w.must(err)
+				w.must(w.h.Delete(bg, "x"))
+				from = ack.(entity.Ack).Life + 1 // the deletion's position: a life is that of its first change
+			}
+			before := store.Commits()
+			w.send("x", add{"1"})
+			w.send("x", tally{ID: "3"})
+			w.exec.RunUntil(func() bool { return store.Commits() > before })
+			watch, err := w.pods.Watch(bg, pod.WatchRequest{Resume: true, After: from})
+			w.must(err)
+			defer watch.Close()
+			showsWhatReadsDo(t, w, watch, 1)
+		})
+	}
+}
+
+// TestListOfAnAsyncEntityDeletedMeanwhile: a list that has read an asynchronous
+// entity from the store, behind what it had acknowledged, does not show that when
+// the entity is deleted before the list ends.
+func TestListOfAnAsyncEntityDeletedMeanwhile(t *testing.T) {
+	store := &lateLists{FaultStore: persisttest.NewFaultStore(persisttest.NewMemory())}
+	w := newWorld(t, 1, store, ledgers(func(typ *entity.Type[ledger]) { typ.Durability = entity.Async(time.Hour) }), pod.Config{IdleAfter: time.Millisecond})
+	defer w.close()
+	_, err := w.ask("x", add{"1"})
+	w.must(err)
+	_, err = w.ask("x", add{"2"}) // which the store has not
+	w.must(err)
+	store.meanwhile = func() {
+		w.must(w.h.Delete(bg, "x"))
+		w.exec.RunFor(time.Second)
+		_, there := w.h.Resident("x")
+		require.False(t, there)
+	}
+	page, err := w.h.Pod.List(bg, persist.ListOptions{})
+	w.must(err)
+	require.Empty(t, page.Items)
+}
+
+// lateLists has something happen between a list and its arrival.
+type lateLists struct {
+	*persisttest.FaultStore
+	meanwhile func()
+}
+
+func (l *lateLists) List(ctx context.Context, pod string, o persist.ListOptions) (persist.Page, error) {
+	page, err := l.FaultStore.List(ctx, pod, o)
+	if f := l.meanwhile; f != nil {
+		l.meanwhile = nil
+		f()
+	}
+	return page, err
 }

@@ -104,6 +104,9 @@ type slots struct {
 	// departures counts the entities that left. The others are one more than it
 	// was when a census was taken, was promised, and failed; see census.
 	departures, census, promised, failed atomic.Uint64
+	// ended counts all slots that are there no longer, also of names that have no
+	// entity, or none any more.
+	ended atomic.Uint64
 
 	roster   atomic.Pointer[roster] // nil: nobody needed one since somebody left
 	counting sync.Mutex             // is held by whoever makes one
@@ -142,6 +145,9 @@ func (t *slots) ensure(name string, spawn func(succeeds bool) (*slot, error)) (*
 		return s, nil
 	}
 	before := sh.m[name]
+	if before != nil {
+		t.ended.Add(1)
+	}
 	if before != nil && before.wasThere() {
 		t.departed() // or a roster would list it, and the new one as a latecomer
 	}
@@ -161,6 +167,7 @@ func (t *slots) remove(s *slot) {
 		return
 	}
 	delete(sh.m, s.name)
+	t.ended.Add(1)
 	if s.wasThere() {
 		t.departed()
 	}

@@ -141,7 +141,7 @@ type Page struct {
 // List returns a page of the pod's entities as they are acknowledged; large
 // states make it end early. It wakes nobody and never blocks writers.
 func (p *Pod) List(ctx context.Context, o persist.ListOptions) (Page, error) {
-	departures := p.slots.departures.Load()
+	ended := p.slots.ended.Load()
 	stored, err := p.store().List(ctx, p.name, o)
 	if err != nil {
 		return Page{}, fmt.Errorf("list pod %s: %w", p.name, err)
@@ -151,7 +151,7 @@ func (p *Pod) List(ctx context.Context, o persist.ListOptions) (Page, error) {
 		page.Next = stored.Items[len(stored.Items)-1].Name
 	}
 	for _, i := range p.withRemoving(stored, o) {
-		line, err := p.line(ctx, i, departures)
+		line, err := p.line(ctx, i, ended)
 		switch {
 		case err == nil || errors.Is(err, entity.ErrQuarantined):
 			page.Items = append(page.Items, Item{Name: i.Name, View: line, Err: err})
@@ -181,15 +181,15 @@ func (p *Pod) withRemoving(stored persist.Page, o persist.ListOptions) []persist
 	return items
 }
 
-// line is one entity of a page that was read from the store when so many had
-// left memory.
-func (p *Pod) line(ctx context.Context, i persist.Item, departures uint64) (View, error) {
+// line is one entity of a page that was read from the store when so many slots
+// had ended.
+func (p *Pod) line(ctx context.Context, i persist.Item, ended uint64) (View, error) {
 	if r := p.acknowledged(i.Name); r != nil {
 		return p.view(i.Name, r)
 	}
-	if spec := p.spec.Load(); spec != nil && spec.Durability.IsAsync() && p.slots.departures.Load() != departures {
-		// It may be one that left since, and whose acknowledged state was
-		// written after the page was read.
+	if spec := p.spec.Load(); spec != nil && spec.Durability.IsAsync() && p.slots.ended.Load() != ended {
+		// It may be one that left since, or was deleted, and whose acknowledged
+		// state was written after the page was read, or never.
 		return p.Get(ctx, i.Name)
 	}
 	r, err := p.complete(ctx, persist.Key{Pod: p.name, Name: i.Name}, i.Record, i.Err)

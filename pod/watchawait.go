@@ -80,7 +80,7 @@ func (p *Pods) reads(key persist.Key, l late) bool {
 	case r == nil: // they go to the store
 		return true
 	case r.Revision == 0:
-		return l.ends
+		return l.ends || r.Life >= l.life
 	case r.Life == l.life:
 		return r.Revision >= l.revision && !l.ends
 	default:

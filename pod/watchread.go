@@ -119,7 +119,13 @@ func (p *Pods) lags(c *persist.Change) bool {
 		return false
 	}
 	r := pod.acknowledged(c.Key.Name)
-	return r != nil && r.Revision != 0 && r.Life == c.Life && (r.Revision < c.Revision || deletes(c))
+	switch {
+	case r == nil: // they go to the store
+		return false
+	case r.Revision == 0: // of an absent entity the view tells the life that has ended, if it is known
+		return !deletes(c) && r.Life < c.Life
+	}
+	return r.Life < c.Life || r.Life == c.Life && (r.Revision < c.Revision || deletes(c))
 }
 
 // takeRing takes from the ring. The hub's mu is held.
