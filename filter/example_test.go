@@ -36,7 +36,7 @@ func ExampleCompile_error() {
 	fmt.Println(err)
 	// Output:
 	// true
-	// line 2, column 2: undeclared reference to 'nme' (in container '')
+	// line 2, column 2: undeclared reference to 'nme'
 }
 
 func ExamplePath() {
