@@ -103,17 +103,14 @@ func syntaxError(issues *cel.Issues) *SyntaxError {
 // expected is what a parser says that it would have taken: most of the language.
 var expected = regexp.MustCompile(` expecting (\{.*\}|<EOF>)$`)
 
-// plainer has the parser's terms in common words.
-var plainer = strings.NewReplacer(
-	"mismatched input '<EOF>'", "something is missing at the end",
-	"mismatched input", "unexpected", "extraneous input", "unexpected", "no viable alternative at input", "unexpected",
-	"token recognition error at:", "not understood:", "at '<EOF>'", "at the end", " (in container '')", "",
-)
-
-// worded is a message of cel-go's for who wrote the expression.
+// worded is a message of cel-go's for who wrote the expression, in common words.
 func worded(message string) string {
 	message, _, _ = strings.Cut(strings.TrimPrefix(message, "Syntax error: "), "\n")
-	return plainer.Replace(expected.ReplaceAllLiteralString(message, ""))
+	return strings.NewReplacer(
+		"mismatched input '<EOF>'", "something is missing at the end",
+		"mismatched input", "unexpected", "extraneous input", "unexpected", "no viable alternative at input", "unexpected",
+		"token recognition error at:", "not understood:", "at '<EOF>'", "at the end", " (in container '')", "",
+	).Replace(expected.ReplaceAllLiteralString(message, ""))
 }
 
 func (c *compiler) errorAt(e ast.Expr, format string, args ...any) *SyntaxError {

@@ -30,7 +30,7 @@ func TestAnswers(t *testing.T) {
 	command, _, _ = strings.Cut(command, "`")
 	require.Equal(t, "7\n", w.must(strings.Fields(command)...), text)
 
-	slow := send("sleep", "Millis:=3600000")
+	slow := send("hang")
 	require.Contains(t, w.fails(7, "answer", slow, "--timeout", "10ms"), "no answer yet")
 	require.Contains(t, w.must("answer", slow, "--cancel", "-o", "table"), "nobody waits")
 	require.Contains(t, w.fails(7, "answer", slow), "cancelled")

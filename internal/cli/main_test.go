@@ -53,7 +53,7 @@ type take struct {
 type (
 	total struct{}
 	boom  struct{}
-	sleep struct{ Millis int }
+	hang  struct{}
 )
 
 // gauges are typed entities that refuse, fail and answer.
@@ -75,9 +75,8 @@ func gauges() entity.Type[gauge] {
 				return g.Total, nil
 			}),
 			"total": entity.Query(func(_ *entity.Context, g *gauge, _ total) (int, error) { return g.Total, nil }),
-			"sleep": entity.On(func(c *entity.Context, g *gauge, m sleep) error {
-				time.Sleep(time.Duration(m.Millis) * time.Millisecond)
-				g.Total++
+			"hang": entity.On(func(*entity.Context, *gauge, hang) error {
+				<-make(chan struct{}) // until the server is killed
 				return nil
 			}),
 			"boom": entity.On(func(*entity.Context, *gauge, boom) error { return fmt.Errorf("on purpose") }),

@@ -225,6 +225,7 @@ func (w *process) checkSights(f *follower) {
 		is := len(shown) > 0 && shown[0].at == e.Position
 		switch {
 		case is && (shown[0].unsure || e.spoiled && shown[0].reason == pod.GapDamaged):
+		case !is && e.Position > f.through:
 		case !is && kind != "":
 			w.wrong("G7: %v was not shown %s %d-%d at %d as %s", f, e.Key, e.Life, e.Revision, e.Position, kind)
 			return

@@ -36,6 +36,7 @@ type follower struct {
 	begun   bool
 	from    uint64 // where it began
 	at      uint64 // where it goes on
+	through uint64 // it must have seen at the end
 	shown   []showing
 	w       *process   // of the watch that is open or being opened; a dead one's is not
 	watch   *pod.Watch // nil: it is being opened
@@ -264,6 +265,9 @@ func (w *process) caughtUp() (all []*follower) {
 		all = append(all, f)
 	}
 	last := w.lastOf(all)
+	for i, f := range all {
+		f.through = last[i] // reminders bring more meanwhile
+	}
 	behind := func() *follower {
 		for i, f := range all {
 			if f.w != w || f.watch == nil || f.watch.Position() < last[i] {

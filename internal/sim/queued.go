@@ -309,7 +309,11 @@ func (w *process) errandsDone() bool {
 		if o.paused > 0 {
 			o.resume()
 		}
-		done = done && o.clerks == 0 && len(w.leftErrands(queue)) == 0
+		left := len(w.leftErrands(queue))
+		if o.rival && o.clerks == 0 && left > 0 {
+			w.newOffice(queue) // of two that began at the same time the other one may have the queue, and neither goes on
+		}
+		done = done && o.clerks == 0 && left == 0
 	}
 	return done
 }
