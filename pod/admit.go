@@ -40,13 +40,17 @@ func (p *Pod) Admit(ctx context.Context, name string, msg any) error {
 	if p.dropping.Load() {
 		return p.isDropped()
 	}
+	ended := p.slots.ended.Load()
 	refused := p.judge(ctx, name, m)
 	if refused == nil || ctx.Err() != nil {
 		return refused
 	}
 	s := p.slots.get(name)
-	if s == nil || s.ref.Stopped() {
+	switch {
+	case s == nil && p.slots.ended.Load() == ended:
 		return refused
+	case s == nil || s.ref.Stopped(): // it was in memory, and may have had messages before this one
+		return p.judge(ctx, name, m)
 	}
 	switch err := p.askToAdmit(ctx, s, m); {
 	case errors.Is(err, actor.ErrStopped): // it has left meanwhile

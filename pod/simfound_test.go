@@ -12,6 +12,7 @@ import (
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/persist/persisttest"
 	"github.com/twinsrv/twinsrv/pod"
+	"github.com/twinsrv/twinsrv/snapshot"
 )
 
 // What the simulation found, as small as it gets.
@@ -389,4 +390,35 @@ func (l *lateLists) List(ctx context.Context, pod string, o persist.ListOptions)
 		f()
 	}
 	return page, err
+}
+
+// TestAdmitOfWhoHasLeftMeanwhile: what was sent before is behind an entity that has
+// left memory while it was looked for in the store.
+func TestAdmitOfWhoHasLeftMeanwhile(t *testing.T) {
+	store := &lateLoads{FaultStore: persisttest.NewFaultStore(persisttest.NewMemory())}
+	w := newWorld(t, 1, store, ledgers(nil), pod.Config{IdleAfter: time.Millisecond})
+	defer w.close()
+	store.meanwhile = func() {
+		_, err := w.ask("x", add{"1"})
+		w.must(err)
+		w.exec.RunFor(time.Second)
+		_, there := w.h.Resident("x")
+		require.False(t, there)
+	}
+	require.NoError(t, w.h.Admit(bg, "x", entity.Delete(entity.Condition{})))
+}
+
+// lateLoads has something happen between a load and its arrival.
+type lateLoads struct {
+	*persisttest.FaultStore
+	meanwhile func()
+}
+
+func (l *lateLoads) Load(ctx context.Context, key persist.Key) (snapshot.Record, error) {
+	r, err := l.FaultStore.Load(ctx, key)
+	if f := l.meanwhile; f != nil {
+		l.meanwhile = nil
+		f()
+	}
+	return r, err
 }
