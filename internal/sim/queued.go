@@ -311,7 +311,9 @@ func (w *process) errandsDone() bool {
 		}
 		left := len(w.leftErrands(queue))
 		if o.rival && o.clerks == 0 && left > 0 {
-			w.newOffice(queue) // of two that began at the same time the other one may have the queue, and neither goes on
+			// Of two that began at the same time the older version may have the
+			// queue, and leaves the jobs that the newer one wrote.
+			w.newOffice(queue)
 		}
 		done = done && o.clerks == 0 && left == 0
 	}
