@@ -377,7 +377,7 @@ func (a *activation) parcelAnswered(ctx *actor.Context, m parcelAnswered) {
 
 // lateAnswer hears from a receiver what it said of a message before that was sent
 // again. Its answer to the repetition counts, but for one thing: a message that it
-// has refused it knows then, and does not refuse again.
+// has refused it knows then, if it exists, and does not refuse again.
 func (a *activation) lateAnswer(ctx *actor.Context, m parcelAnswered) {
 	if m.err == nil || later(m.err) || m.parcel.done || a.phase == serving && m.life != a.head.life {
 		return
