@@ -53,13 +53,15 @@ func (c *askClock) tick() {
 			return // the next start arms it
 		}
 		c.seen, c.ticks = word, 0
-	case word != c.seen:
+	case word&^promiseSpins != c.seen&^promiseSpins:
 		c.seen, c.ticks = word, 0
 	default:
 		c.ticks++
 	}
 	if c.ticks >= ticksPerLimit && c.p.word.CompareAndSwap(word, word|promiseGivenUp) {
-		c.p.parker.Unpark()
+		if word&promiseSpins == 0 {
+			c.p.parker.Unpark()
+		}
 		return // a cell that was given up is not used again
 	}
 	c.timer.Reset(c.period)

@@ -28,12 +28,14 @@ type dispatcher struct {
 	idlers  atomic.Int32              // length of idle
 
 	monitor monitor
+	spinner spinner
 }
 
 func newDispatcher(n int, log *slog.Logger) *dispatcher {
 	d := &dispatcher{base: n, log: log}
 	d.workers.Store(&[]*worker{})
 	d.monitor.init(d)
+	d.spinner.vacant = &Ref{}
 	d.mu.Lock()
 	d.grow(n)
 	d.mu.Unlock()
@@ -71,7 +73,22 @@ func (d *dispatcher) leave(w *worker) {
 }
 
 // Schedule queues a task from outside a turn.
-func (d *dispatcher) Schedule(t Task) {
+func (d *dispatcher) Schedule(t Task) { d.schedule(t) }
+
+// scheduled says where a task went.
+type scheduled uint8
+
+const (
+	taskNot scheduled = iota
+	taskQueued
+	taskHanded // to a worker that turns on the spot
+	taskWoke   // a worker that was parked
+)
+
+func (d *dispatcher) schedule(t Task) scheduled {
+	if d.spinner.hand(t.r) {
+		return taskHanded
+	}
 	d.mu.Lock()
 	w := d.popIdle()
 	if w != nil && d.global.n == 0 {
@@ -83,9 +100,10 @@ func (d *dispatcher) Schedule(t Task) {
 	d.mu.Unlock()
 	if w != nil {
 		w.signal()
-	} else {
-		d.monitor.raise()
+		return taskWoke
 	}
+	d.monitor.raise()
+	return taskQueued
 }
 
 // popIdle takes a parked worker off the list. mu is held.

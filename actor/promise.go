@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -18,7 +19,8 @@ var errAnswered = errors.New("already answered or given up")
 // Whoever moves the state away from open, an answer or the clock, puts the
 // outcome there and gives the asker one permit; a wait that ends otherwise moves
 // the state itself or, too late for that, waits for that permit. So there is one
-// permit for each ask, and what comes with it needs no lock.
+// permit for each ask, and what comes with it needs no lock. An asker who spins
+// says so in the word, and gets no permit but a last move of the word.
 type Promise struct {
 	sys     *System
 	parker  Parker // nil with onReply
@@ -37,6 +39,7 @@ type Promise struct {
 	pinned bool
 	quick  *chanParker // parker, when it is the dispatcher's and the cell is pooled
 	clock  askClock    // with quick
+	asker  asker       // with quick
 }
 
 // The state of a promise, in the lowest bits of its word.
@@ -46,8 +49,10 @@ const (
 	promiseGivenUp
 
 	promiseState uint64 = 3
-	promiseQuick uint64 = 4 // the clock watches this ask
-	promiseNext  uint64 = 8
+	promiseQuick uint64 = 4  // the clock watches this ask
+	promiseSpins uint64 = 8  // the asker reads the word, and needs no permit
+	promiseThere uint64 = 16 // v and err are written, for an asker who spins
+	promiseNext  uint64 = 32
 )
 
 // NewPromise returns a promise to be waited on.
@@ -87,27 +92,48 @@ func (p *Promise) Fail(err error) bool {
 // resolve is Complete and Fail without the dead letter. The caller lets go of a
 // pooled cell that is not pinned.
 func (p *Promise) resolve(v any, err error) bool {
-	if !p.leaveOpen(promiseAnswered) {
-		return false
+	before, ok := p.leave(promiseAnswered)
+	if ok {
+		p.deliver(before, v, err)
 	}
+	return ok
+}
+
+// deliver hands over the outcome. before is the word as it was open.
+func (p *Promise) deliver(before uint64, v any, err error) {
 	if p.onReply != nil {
 		p.onReply(v, err)
-		return true
+		return
 	}
 	p.v, p.err = v, err
-	p.parker.Unpark()
-	return true
+	if before&promiseSpins != 0 && p.word.Or(promiseThere)&promiseSpins != 0 {
+		return // the asker may be gone with the cell by now
+	}
+	if d := p.asker.d; d != nil {
+		note(&d.spinner.paid, false)
+	}
+	if p.quick != nil {
+		p.quick.permit <- struct{}{} // never blocks: there is one permit for each ask
+	} else {
+		p.parker.Unpark()
+	}
 }
 
 // leaveOpen moves the state away from open. False says that somebody else did.
 func (p *Promise) leaveOpen(state uint64) bool {
+	_, ok := p.leave(state)
+	return ok
+}
+
+// leave is leaveOpen, and returns the word as it was before.
+func (p *Promise) leave(state uint64) (before uint64, ok bool) {
 	for {
 		w := p.word.Load()
 		if w&promiseState != promiseOpen {
-			return false
+			return w, false
 		}
 		if p.word.CompareAndSwap(w, w|state) {
-			return true
+			return w, true
 		}
 	}
 }
@@ -143,17 +169,9 @@ func (p *Promise) leaveClock() {
 
 // await waits for the answer. The error is a waitError when there was none.
 func (p *Promise) await(ctx context.Context, limit time.Duration) (any, error) {
-	if p.word.Load()&promiseQuick != 0 {
-		p.clock.start()
-		<-p.quick.permit
-	} else if !p.taken && !p.GivenUp() {
-		if err := p.parker.Park(ctx, limit); err != nil {
-			if p.leaveOpen(promiseGivenUp) {
-				return nil, waitError{err}
-			}
-			if !p.GivenUp() {
-				_ = p.parker.Park(context.Background(), 0) // the answer is on its way
-			}
+	if p.asker.d == nil || !p.spin() {
+		if err := p.park(ctx, limit); err != nil {
+			return nil, waitError{err}
 		}
 	}
 	if p.GivenUp() {
@@ -161,6 +179,27 @@ func (p *Promise) await(ctx context.Context, limit time.Duration) (any, error) {
 	}
 	p.taken = true
 	return p.v, p.err
+}
+
+// park waits for the permit. An error says that the wait was ended before, and
+// the promise given up.
+func (p *Promise) park(ctx context.Context, limit time.Duration) error {
+	if p.word.Load()&promiseQuick != 0 {
+		p.clock.start()
+		<-p.quick.permit
+		return nil
+	}
+	if p.taken || p.GivenUp() {
+		return nil
+	}
+	err := p.parker.Park(ctx, limit)
+	if err == nil || p.leaveOpen(promiseGivenUp) {
+		return err
+	}
+	if !p.GivenUp() {
+		_ = p.parker.Park(context.Background(), 0) // the answer is on its way
+	}
+	return nil
 }
 
 // waitError is a wait that ended without an answer. It stays in this package.
@@ -202,6 +241,9 @@ func (s *System) borrow(quick bool) *Promise {
 		p.pooled = true
 		if p.quick, _ = p.parker.(*chanParker); p.quick != nil {
 			p.clock.init(p, s.askTimeout)
+			if runtime.GOMAXPROCS(0) > 1 {
+				p.asker.d, _ = s.exec.(*dispatcher)
+			}
 		}
 	}
 	w := p.word.Load()&^(promiseNext-1) + promiseNext

@@ -6,9 +6,10 @@ import (
 )
 
 const (
-	nextRuns   = 16            // runs of the next slot in a row before the ring's turn
-	lookAfter  = 61            // turns after which the global queue comes first
-	yieldAfter = 8 * lookAfter // turns after which other goroutines do
+	nextRuns   = 16              // runs of the next slot in a row before the ring's turn
+	lookAfter  = 61              // turns after which the global queue comes first
+	yieldAfter = 8 * lookAfter   // turns after which other goroutines do
+	yieldSpun  = 16 * yieldAfter // the same while askers spin, and so do not wait to run
 )
 
 // worker is one goroutine that runs turns.
@@ -98,7 +99,7 @@ func (w *worker) find() *Ref {
 		}
 		w.looked++
 		if w.looked%lookAfter == 0 {
-			if w.looked%yieldAfter == 0 {
+			if w.looked%yieldSpun == 0 || w.looked%yieldAfter == 0 && !w.d.spinner.paid.Load() {
 				// Workers that never park would let goroutines woken by their
 				// handlers, such as askers, wait for the runtime's 10 ms preemption.
 				runtime.Gosched()
@@ -116,10 +117,17 @@ func (w *worker) find() *Ref {
 		if r := w.steal(); r != nil {
 			return r
 		}
+		s := &w.d.spinner
+		if r := s.wait(&s.paid, &w.d.queued); r != nil {
+			return r
+		}
 		if !w.lingered { // whoever is about to send gets the processor once before the park
 			w.lingered = true
 			runtime.Gosched()
 			continue
+		}
+		if r := s.wait(&s.lone, &w.d.queued); r != nil {
+			return r
 		}
 		w.lingered = false
 		r, ok := w.park()

@@ -1,0 +1,175 @@
+package actor
+
+import (
+	"runtime"
+	"sync/atomic"
+)
+
+const (
+	spinReads  = 5000           // about 4 µs: what it costs to park and be woken
+	probeReads = 12 * spinReads // what it takes until an idle processor has come
+	probeFirst = 64             // asks between two probes, doubled after each in vain
+	probeLast  = 8 * probeFirst //
+	loneAfter  = 4              // asks in a row that found their actor at rest
+	spinYields = 32             // answers that an asker gets spinning before he yields
+)
+
+// spinner lets a worker and an asker who have a processor each go on without
+// being parked and woken for each ask, which costs more than most handlers take.
+// A worker that has nothing to do takes the seat and spins there for a moment
+// before it parks. Who schedules a task from outside a turn hands it over there
+// with one compare-and-swap; an asker who did so knows that his question is in
+// work on another processor, and spins for the answer.
+//
+// Spinning keeps a processor from others, so it is for lone askers, who find
+// their actors at rest; they stop as soon as it was in vain, and yield now and
+// then. When many ask, nobody spins.
+type spinner struct {
+	_      [64]byte            // the seat has a cache line of its own
+	seat   atomic.Pointer[Ref] // nil, vacant, or what was handed over
+	_      [56]byte
+	vacant *Ref        // in the seat: a worker spins there
+	lone   atomic.Bool // lately askers came one by one
+	paid   atomic.Bool // the last answer found its asker spinning
+}
+
+// hand gives r to a worker that spins. False says that none does.
+func (s *spinner) hand(r *Ref) bool {
+	return s.seat.Load() == s.vacant && s.seat.CompareAndSwap(s.vacant, r)
+}
+
+// wait spins, if the flag says that it pays, until a task is handed over, or one
+// is queued, or the moment is over. It returns what was handed over; nil also when
+// another worker spins. The flag falls when it was in vain.
+func (s *spinner) wait(flag *atomic.Bool, queued *atomic.Int32) *Ref {
+	if !flag.Load() || !s.seat.CompareAndSwap(nil, s.vacant) {
+		return nil
+	}
+	for n := 0; n < spinReads && s.seat.Load() == s.vacant && queued.Load() == 0; n++ {
+	}
+	if !s.seat.CompareAndSwap(s.vacant, nil) {
+		return s.seat.Swap(nil)
+	}
+	if queued.Load() == 0 {
+		flag.Store(false)
+	}
+	return nil
+}
+
+// note sets a flag that many read and that seldom changes.
+func note(flag *atomic.Bool, v bool) {
+	if flag.Load() != v {
+		flag.Store(v)
+	}
+}
+
+// asker is what a Promise keeps of the asks that it has served, for the asker
+// alone. It is the Worker that they are sent by.
+type asker struct {
+	d       *dispatcher // nil where spinning is of no use
+	went    scheduled   // of this ask
+	near    bool        // the answer to the last ask came while it spun
+	streak  uint8       // asks in a row that woke their actor, up to loneAfter
+	spun    uint8       // answers that came while it spun
+	far     uint16      // asks since the last probe
+	probeAt uint16
+}
+
+// Budget is the whole limit.
+func (a *asker) Budget(limit int) int { return limit }
+
+// Wake schedules the actor that was asked and was at rest.
+func (a *asker) Wake(t Task) {
+	if a.d == nil {
+		t.r.sys.exec.Schedule(t)
+		return
+	}
+	a.went = a.d.schedule(t)
+	a.streak = min(a.streak+1, loneAfter)
+}
+
+// reads is how long to spin for the answer to the ask that was just sent; 0 when
+// it is better to park. probe says that the worker is not known to be near: it
+// may have yielded, and an idle processor may be about to take it up. Whoever
+// parks then is woken on that processor, with the worker behind it; who does not
+// has it on another from then on.
+func (a *asker) reads() (n int, probe bool) {
+	went := a.went
+	a.went = taskNot
+	if went == taskNot && !a.near { // the actor was at work for others
+		a.streak = 0
+		note(&a.d.spinner.lone, false)
+		return 0, false
+	}
+	if a.streak < loneAfter {
+		return 0, false
+	}
+	note(&a.d.spinner.lone, true)
+	switch {
+	case went == taskWoke:
+		a.near = false
+		return 0, false
+	case went == taskQueued && !a.near:
+		if a.far++; a.far < a.probeAt {
+			return 0, false
+		}
+		a.far = 0
+		return probeReads, true
+	}
+	return spinReads, false
+}
+
+// ended notes whether the answer came while the asker spun.
+func (a *asker) ended(inTime, probe bool) {
+	a.near = inTime
+	switch {
+	case !inTime:
+		a.streak = 0
+		note(&a.d.spinner.paid, false)
+		if probe {
+			a.probeAt = min(max(2*a.probeAt, probeFirst), probeLast)
+		}
+		return
+	case probe:
+		a.probeAt = probeFirst
+	}
+	if a.spun++; a.spun%spinYields == 0 {
+		runtime.Gosched()
+	}
+}
+
+// spin waits for the answer without being parked, where that may pay. False says
+// that there is none yet; it then comes with a permit.
+func (p *Promise) spin() bool {
+	n, probe := p.asker.reads()
+	if n == 0 {
+		return false
+	}
+	note(&p.asker.d.spinner.paid, true) // before the worker is done and looks
+	inTime := p.watch(n)
+	p.asker.ended(inTime, probe)
+	return inTime
+}
+
+// watch reads the word until the outcome is there, or n times.
+func (p *Promise) watch(n int) bool {
+	w := p.word.Load()
+	if w&promiseState != promiseOpen || !p.word.CompareAndSwap(w, w|promiseSpins) {
+		return false
+	}
+	for ; n > 0; n-- {
+		if there(p.word.Load()) {
+			return true
+		}
+	}
+	for w = p.word.Load(); !there(w); w = p.word.Load() {
+		if p.word.CompareAndSwap(w, w&^promiseSpins) {
+			return false
+		}
+	}
+	return true
+}
+
+func there(word uint64) bool {
+	return word&promiseThere != 0 || word&promiseState == promiseGivenUp
+}
