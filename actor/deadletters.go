@@ -64,13 +64,21 @@ func (d *DeadLetters) Publish(z ZombieMsg) {
 	d.hub.publish(d.sys, z)
 }
 
-// deadLetter publishes m and ends its ask.
+// deadLetter publishes m and then ends its ask: who was told that it failed finds
+// the letter there.
 func (s *System) deadLetter(to string, m Message, reason error) {
-	if m.Reply != nil && !mutant.On(mutant.AskNeverEnds) {
-		m.Reply.pin()
-		m.Reply.resolve(nil, fmt.Errorf("%s: %w", to, reason))
+	z := ZombieMsg{To: to, Message: m, Reason: reason}
+	p := m.Reply
+	if p == nil || mutant.On(mutant.AskNeverEnds) {
+		s.letters.Publish(z)
+		return
 	}
-	s.letters.Publish(ZombieMsg{To: to, Message: m, Reason: reason})
+	p.pin()
+	before, open := p.leave(promiseAnswered) // so that no subscriber answers it
+	s.letters.Publish(z)
+	if open {
+		p.deliver(before, nil, fmt.Errorf("%s: %w", to, reason))
+	}
 }
 
 // absent deals with a message to an actor that takes none any more.

@@ -35,7 +35,6 @@ func newDispatcher(n int, log *slog.Logger) *dispatcher {
 	d := &dispatcher{base: n, log: log}
 	d.workers.Store(&[]*worker{})
 	d.monitor.init(d)
-	d.spinner.vacant = &Ref{}
 	d.mu.Lock()
 	d.grow(n)
 	d.mu.Unlock()

@@ -28,26 +28,26 @@ type spinner struct {
 	_      [64]byte            // the seat has a cache line of its own
 	seat   atomic.Pointer[Ref] // nil, vacant, or what was handed over
 	_      [56]byte
-	vacant *Ref        // in the seat: a worker spins there
+	vacant Ref         // in the seat: a worker spins there
 	lone   atomic.Bool // lately askers came one by one
 	paid   atomic.Bool // the last answer found its asker spinning
 }
 
 // hand gives r to a worker that spins. False says that none does.
 func (s *spinner) hand(r *Ref) bool {
-	return s.seat.Load() == s.vacant && s.seat.CompareAndSwap(s.vacant, r)
+	return s.seat.Load() == &s.vacant && s.seat.CompareAndSwap(&s.vacant, r)
 }
 
 // wait spins, if the flag says that it pays, until a task is handed over, or one
 // is queued, or the moment is over. It returns what was handed over; nil also when
 // another worker spins. The flag falls when it was in vain.
 func (s *spinner) wait(flag *atomic.Bool, queued *atomic.Int32) *Ref {
-	if !flag.Load() || !s.seat.CompareAndSwap(nil, s.vacant) {
+	if !flag.Load() || !s.seat.CompareAndSwap(nil, &s.vacant) {
 		return nil
 	}
-	for n := 0; n < spinReads && s.seat.Load() == s.vacant && queued.Load() == 0; n++ {
+	for n := 0; n < spinReads && s.seat.Load() == &s.vacant && queued.Load() == 0; n++ {
 	}
-	if !s.seat.CompareAndSwap(s.vacant, nil) {
+	if !s.seat.CompareAndSwap(&s.vacant, nil) {
 		return s.seat.Swap(nil)
 	}
 	if queued.Load() == 0 {

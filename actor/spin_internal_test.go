@@ -11,12 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func newSpinner() *spinner { return &spinner{vacant: &Ref{}} }
-
 // Each task that is handed over comes out of the seat once, however hands and the
 // ends of waits fall together.
 func TestWhatIsHandedOverIsTakenOnce(t *testing.T) {
-	s := newSpinner()
+	s := &spinner{}
 	var queued atomic.Int32
 	taken := make(map[*Ref]int)
 	handed := make(map[*Ref]int)
@@ -49,7 +47,7 @@ func TestWhatIsHandedOverIsTakenOnce(t *testing.T) {
 		})
 	}
 	senders.Wait()
-	require.Eventually(t, func() bool { return s.seat.Load() == nil || s.seat.Load() == s.vacant }, waitTest, tickTest)
+	require.Eventually(t, func() bool { return s.seat.Load() == nil || s.seat.Load() == &s.vacant }, waitTest, tickTest)
 	done.Store(true)
 	workers.Wait()
 	require.Nil(t, s.seat.Load(), "the seat is left")
@@ -58,9 +56,9 @@ func TestWhatIsHandedOverIsTakenOnce(t *testing.T) {
 }
 
 func TestAWorkerSpinsOnlyWhereItPays(t *testing.T) {
-	s := newSpinner()
+	s := &spinner{}
 	var queued atomic.Int32
-	seated := func() bool { return s.seat.Load() == s.vacant }
+	seated := func() bool { return s.seat.Load() == &s.vacant }
 
 	var told sync.WaitGroup
 	told.Go(func() {
@@ -82,7 +80,7 @@ func TestAWorkerSpinsOnlyWhereItPays(t *testing.T) {
 	require.Nil(t, s.wait(&s.lone, &queued))
 	require.True(t, s.lone.Load(), "that was not in vain")
 
-	s.seat.Store(s.vacant) // of another worker
+	s.seat.Store(&s.vacant) // of another worker
 	queued.Store(0)
 	require.Nil(t, s.wait(&s.lone, &queued))
 	require.True(t, seated(), "that is the other's")
