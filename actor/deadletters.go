@@ -67,18 +67,12 @@ func (d *DeadLetters) Publish(z ZombieMsg) {
 // deadLetter publishes m and then ends its ask: who was told that it failed finds
 // the letter there.
 func (s *System) deadLetter(to string, m Message, reason error) {
-	z := ZombieMsg{To: to, Message: m, Reason: reason}
-	p := m.Reply
-	if p == nil || mutant.On(mutant.AskNeverEnds) {
-		s.letters.Publish(z)
-		return
+	if p := m.Reply; p != nil && !mutant.On(mutant.AskNeverEnds) {
+		p.pin()
+		m.Reply = &s.spent // so that no subscriber answers it
+		defer p.resolve(nil, fmt.Errorf("%s: %w", to, reason))
 	}
-	p.pin()
-	before, open := p.leave(promiseAnswered) // so that no subscriber answers it
-	s.letters.Publish(z)
-	if open {
-		p.deliver(before, nil, fmt.Errorf("%s: %w", to, reason))
-	}
+	s.letters.Publish(ZombieMsg{To: to, Message: m, Reason: reason})
 }
 
 // absent deals with a message to an actor that takes none any more.

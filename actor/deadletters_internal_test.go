@@ -2,7 +2,9 @@ package actor
 
 import (
 	"context"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -30,4 +32,34 @@ func TestADeadLetterIsThereBeforeItsAskEnds(t *testing.T) {
 		require.ErrorIs(t, err, ErrStopped)
 		require.Len(t, letters, n)
 	}
+}
+
+// A subscriber that blocks keeps no asker beyond the deadline, and one that ends
+// its goroutine none at all.
+func TestASubscriberCannotKeepAnAsker(t *testing.T) {
+	s := NewSystem("test", Config{})
+	held, over := make(chan struct{}), make(chan struct{})
+	s.DeadLetters().Subscribe(func(z ZombieMsg) {
+		switch z.Message.Payload {
+		case "exit":
+			runtime.Goexit()
+		case "block":
+			close(held)
+			<-over
+		}
+	})
+	p := s.NewPromise()
+	go s.deadLetter("/nowhere", Message{Payload: "exit", Reply: p}, ErrNotFound)
+	_, err := p.Wait(context.Background())
+	require.ErrorIs(t, err, ErrNotFound)
+
+	p = s.NewPromise()
+	go s.deadLetter("/nowhere", Message{Payload: "block", Reply: p}, ErrNotFound)
+	<-held
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	_, err = p.Wait(ctx)
+	require.ErrorIs(t, err, ErrTimeout)
+	close(over)
+	stop(t, s)
 }

@@ -22,6 +22,7 @@ type worker struct {
 	ring     ring
 	next     atomic.Pointer[Ref] // what a handler woke last: runs before the ring
 	lingered bool                // has yielded since its last turn
+	spun     bool                // got a task while it spun, since it last thought of yielding
 	nextUsed int                 // how often in a row
 
 	handed *Ref // the first task after it was parked; set before its permit is given
@@ -99,11 +100,12 @@ func (w *worker) find() *Ref {
 		}
 		w.looked++
 		if w.looked%lookAfter == 0 {
-			if w.looked%yieldSpun == 0 || w.looked%yieldAfter == 0 && !w.d.spinner.paid.Load() {
+			if w.looked%yieldSpun == 0 || w.looked%yieldAfter == 0 && !w.spun {
 				// Workers that never park would let goroutines woken by their
 				// handlers, such as askers, wait for the runtime's 10 ms preemption.
 				runtime.Gosched()
 			}
+			w.spun = w.spun && w.looked%yieldAfter != 0
 			if r := w.d.fetch(w, false); r != nil {
 				return r
 			}
@@ -119,6 +121,7 @@ func (w *worker) find() *Ref {
 		}
 		s := &w.d.spinner
 		if r := s.wait(&s.paid, &w.d.queued); r != nil {
+			w.spun = true
 			return r
 		}
 		if !w.lingered { // whoever is about to send gets the processor once before the park
