@@ -45,7 +45,10 @@ func (s *spinner) wait(flag *atomic.Bool, queued *atomic.Int32) *Ref {
 	if !flag.Load() || !s.seat.CompareAndSwap(nil, &s.vacant) {
 		return nil
 	}
-	for n := 0; n < spinReads && s.seat.Load() == &s.vacant && queued.Load() == 0; n++ {
+	for range spinReads {
+		if s.seat.Load() != &s.vacant || queued.Load() != 0 {
+			break
+		}
 	}
 	if !s.seat.CompareAndSwap(&s.vacant, nil) {
 		return s.seat.Swap(nil)
