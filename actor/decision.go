@@ -86,7 +86,7 @@ func (r *Ref) recentRestarts(s *Strategy) int {
 func (r *Ref) later(d Directive, err error, delay time.Duration) {
 	x := r.extras()
 	x.stopBackoff()
-	b := &backoff{}
+	b := &backoff{then: d}
 	x.backoff = b
 	b.timer = r.sys.exec.After(delay, func() {
 		r.signal(signal{kind: sigLater, directive: d, err: err, payload: b})
@@ -98,6 +98,12 @@ func (r *Ref) onLater(s signal) {
 		x.backoff = nil
 		r.decided(s.directive, s.err, 0)
 	}
+}
+
+// resumesLater says that r has failed and waits to be resumed.
+func (r *Ref) resumesLater() bool {
+	x := r.extra
+	return r.phase == phaseFailed && x.backoff != nil && x.backoff.then == Resume
 }
 
 // FailedReceiver is an actor that its children's escalated failures are

@@ -1,6 +1,7 @@
 package actor_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -87,6 +88,89 @@ func TestAStopDuringADelayWins(t *testing.T) {
 	r.Stop()
 	exec.RunFor(2 * time.Hour)
 	require.Equal(t, []string{"start", "stop false"}, log)
+}
+
+// Who has failed and is to stop, or whose failure is in the hands of those above,
+// is not brought back by a sibling's restart; who is to be resumed is restarted.
+func TestASiblingsRestartLeavesWhatWasDecidedBefore(t *testing.T) {
+	for _, first := range []actor.Decision{
+		{Directive: actor.Stop, Delay: time.Minute},
+		{Directive: actor.Escalate, Delay: time.Minute},
+		{Directive: actor.Escalate},
+		{Directive: actor.Resume, Delay: time.Minute},
+	} {
+		for seed := range uint64(20) {
+			sys, exec := seededSystem(t, seed)
+			top := idle()
+			top.Supervisor = &actor.Strategy{Choose: func(actor.Failure) actor.Decision {
+				return actor.Decision{Directive: actor.Stop, Delay: time.Minute}
+			}}
+			p := idle()
+			p.Supervisor = &actor.Strategy{AllForOne: true, Choose: func(f actor.Failure) actor.Decision {
+				if f.Child.Name() == "first" {
+					return first
+				}
+				return actor.Decision{Delay: time.Second}
+			}}
+			parent, err := spawn(t, sys, "top", top).Spawn("parent", p)
+			require.NoError(t, err)
+			var log, other []string
+			child, err := parent.Spawn("first", fragileProps(&log))
+			require.NoError(t, err)
+			sibling, err := parent.Spawn("second", fragileProps(&other))
+			require.NoError(t, err)
+			require.NoError(t, child.Tell("fail"))
+			exec.RunFor(10 * time.Second)
+			require.NoError(t, sibling.Tell("fail"))
+			exec.RunFor(10 * time.Second)
+			require.Contains(t, other, "restart "+errTest.Error()+" on fail")
+			exec.RunFor(time.Hour)
+			switch {
+			case first.Directive == actor.Resume:
+				require.Equal(t, []string{"start", "restart " + errTest.Error() + " on fail", "start"}, log)
+			default:
+				require.Len(t, log, 2, "it was not restarted")
+				require.True(t, child.Stopped())
+				require.Equal(t, first.Directive == actor.Escalate, parent.Stopped())
+			}
+		}
+	}
+}
+
+// A failure that was escalated before a sibling's restart is the parent's, and
+// with it the child's.
+func TestAnEscalatedFailureOutlastsASiblingsRestart(t *testing.T) {
+	for seed := range uint64(20) {
+		sys, exec := seededSystem(t, seed)
+		leave := sys.NewWaiter()
+		p := actor.PropsFunc(func(*actor.Context, any) error { return leave.Wait(context.Background()) })
+		p.Supervisor = &actor.Strategy{AllForOne: true, MinBackoff: -1, Choose: func(f actor.Failure) actor.Decision {
+			if f.Child.Name() == "first" {
+				return actor.Decision{Directive: actor.Escalate}
+			}
+			return actor.Decision{Directive: actor.Restart}
+		}}
+		top := idle()
+		top.Supervisor = always(actor.Resume)
+		parent, err := spawn(t, sys, "top", top).Spawn("parent", p)
+		require.NoError(t, err)
+		var log, other []string
+		child, err := parent.Spawn("first", fragileProps(&log))
+		require.NoError(t, err)
+		sibling, err := parent.Spawn("second", fragileProps(&other))
+		require.NoError(t, err)
+		require.NoError(t, parent.Tell("wait"))
+		exec.RunFor(time.Second)
+		require.NoError(t, child.Tell("a"))
+		require.NoError(t, child.Tell("fail"))
+		exec.RunFor(time.Second)
+		require.NoError(t, sibling.Tell("fail"))
+		exec.RunFor(time.Second)
+		leave.Wake()
+		exec.RunFor(time.Second)
+		require.Equal(t, 1, ask(t, child, "?"), "its parent was resumed, and so was it")
+		require.Equal(t, []string{"start", "resumed " + errTest.Error()}, log)
+	}
 }
 
 func TestAStrategyThatPanicsStopsTheChild(t *testing.T) {

@@ -18,7 +18,7 @@ type DelegationEnded struct {
 // delegation is one in progress.
 type delegation struct {
 	to      *Ref
-	watched bool      // also by the user's own Watch
+	watched bool      // also by the user's own Watch, which has yet to be told
 	before  heed      // of a child
 	waiting []Message // came when the delegate took no more
 }
@@ -52,7 +52,7 @@ func (c *Context) DelegateTo(r *Ref) {
 	_, watched := x.watching[r]
 	d := &delegation{to: r, watched: watched}
 	if c.ref().hears(r) {
-		d.before, d.watched = r.heed, r.heed == heedAsked
+		d.before, d.watched = r.heed, r.heed == heedAsked && !r.heard
 	}
 	x.delegation = d
 	c.ref().watch(r)
@@ -119,7 +119,7 @@ func (r *Ref) leaveDelegate() []Message {
 }
 
 // terminated says whether Terminated is to be delivered. Of a delegate comes
-// DelegationEnded, and then Terminated only if it was watched besides.
+// DelegationEnded first, and Terminated behind it if it was watched besides.
 func (r *Ref) terminated(t Terminated) bool {
 	if !r.forget(t.Ref) && !r.heeds(t.Ref) {
 		return false
@@ -129,7 +129,11 @@ func (r *Ref) terminated(t Terminated) bool {
 	}
 	watched := r.extra.delegation.watched
 	waiting := r.leaveDelegate()
-	ended := Message{Payload: &again{DelegationEnded{Delegate: t.Ref, Stopped: true, Reason: t.Reason}}, Sender: t.Ref}
-	r.putBack(append([]Message{ended}, waiting...))
-	return watched
+	back := []Message{{Payload: &again{DelegationEnded{Delegate: t.Ref, Stopped: true, Reason: t.Reason}}, Sender: t.Ref}}
+	if watched {
+		r.unhear(t.Ref)
+		back = append(back, Message{Payload: t, Sender: t.Ref})
+	}
+	r.putBack(append(back, waiting...))
+	return false
 }

@@ -167,11 +167,71 @@ func TestWatchAndUnwatchOfADelegate(t *testing.T) {
 			for m := range got {
 				all = append(all, m)
 			}
-			want := []any{actor.DelegationEnded{Delegate: d, Stopped: true}, "after"}
+			want := []any{actor.DelegationEnded{Delegate: d, Stopped: true}}
 			if watch {
-				want = append([]any{actor.Terminated{Ref: d}}, want...)
+				want = append(want, actor.Terminated{Ref: d})
 			}
-			require.Equal(t, want, all)
+			require.Equal(t, append(want, "after"), all)
+		}
+	})
+}
+
+// Who has heard of an end, and then delegates to who has ended, is told that this
+// was in vain, but not of the end again; and Unwatch holds until Terminated comes.
+func TestADelegateThatHasEndedIsHeardOfOnce(t *testing.T) {
+	forms(t, func(t *testing.T, sys *actor.System) {
+		for _, child := range []bool{true, false} {
+			for _, unwatch := range []bool{true, false} {
+				var got []any
+				var d *actor.Ref
+				r := spawn(t, sys, "", actor.PropsFunc(func(ctx *actor.Context, msg any) error {
+					switch msg := msg.(type) {
+					case string:
+						defer ctx.Respond(nil)
+						switch msg {
+						case "begin":
+							if child {
+								d, _ = ctx.Spawn("", delegateProps())
+							}
+							ctx.Watch(d)
+						case "delegate":
+							ctx.DelegateTo(d)
+						case "again":
+							ctx.Watch(d)
+							ctx.DelegateTo(d)
+						}
+					case actor.DelegationEnded:
+						got = append(got, "delegation")
+						if unwatch {
+							ctx.Unwatch(d)
+						}
+					case actor.Terminated:
+						got = append(got, "terminated")
+					}
+					return nil
+				}))
+				if !child {
+					d = spawn(t, sys, "", delegateProps())
+				}
+				ask(t, r, "begin")
+				d.Stop()
+				awaitStop(t, d)
+				for range 2 {
+					until(t, sys, func() bool { return r.Load() == 0 })
+					_, _ = r.Ask(context.Background(), "delegate")
+				}
+				until(t, sys, func() bool { return r.Load() == 0 })
+				require.Equal(t, []any{"terminated", "delegation", "delegation"}, got)
+				got = nil
+				ask(t, r, "again")
+				until(t, sys, func() bool { return r.Load() == 0 })
+				ask(t, r, "")
+				if unwatch {
+					require.Equal(t, []any{"delegation"}, got)
+				} else {
+					require.Equal(t, []any{"delegation", "terminated"}, got, "it asked for that")
+				}
+			}
 		}
 	})
 }

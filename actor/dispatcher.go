@@ -24,7 +24,7 @@ type dispatcher struct {
 	running sync.WaitGroup // workers and the monitor
 
 	workers atomic.Pointer[[]*worker] // replaced, never changed
-	queued  atomic.Int32              // length of global
+	queued  atomic.Bool               // global is not empty
 	idlers  atomic.Int32              // length of idle
 
 	monitor monitor
@@ -57,10 +57,7 @@ func (d *dispatcher) grow(n int) {
 
 // leave takes a worker that ends off the list. mu is held.
 func (d *dispatcher) leave(w *worker) {
-	// The monitor may have taken its search for a turn, or be about to: it looks
-	// at the count of turns again after it has set the mark.
-	w.turns.Add(2)
-	w.turnOver()
+	w.setPace(paceParked) // the monitor may have taken its search for a turn
 	old := *d.workers.Load()
 	list := make([]*worker, 0, len(old))
 	for _, x := range old {
@@ -94,7 +91,7 @@ func (d *dispatcher) schedule(t Task) scheduled {
 		w.handed = t.r
 	} else {
 		d.global.push(t.r)
-		d.queued.Store(int32(d.global.n))
+		note(&d.queued, d.global.n > 0)
 	}
 	d.mu.Unlock()
 	if w != nil {
@@ -135,7 +132,7 @@ func (d *dispatcher) kick() {
 // fetch takes from the global queue: one task to run and a share of the rest
 // for w's ring.
 func (d *dispatcher) fetch(w *worker, share bool) *Ref {
-	if d.queued.Load() == 0 {
+	if !d.queued.Load() {
 		return nil
 	}
 	d.mu.Lock()
@@ -147,7 +144,7 @@ func (d *dispatcher) fetch(w *worker, share bool) *Ref {
 	if share && d.global.n > 0 {
 		w.ring.fill(&d.global, min(d.global.n/len(*d.workers.Load()), ringSize/2))
 	}
-	d.queued.Store(int32(d.global.n))
+	note(&d.queued, d.global.n > 0)
 	return r
 }
 
@@ -157,8 +154,15 @@ func (d *dispatcher) spill(rs []*Ref) {
 	for _, r := range rs {
 		d.global.push(r)
 	}
-	d.queued.Store(int32(d.global.n))
+	note(&d.queued, d.global.n > 0)
 	d.mu.Unlock()
+}
+
+// note sets a flag that many read and that seldom changes.
+func note(flag *atomic.Bool, v bool) {
+	if flag.Load() != v {
+		flag.Store(v)
+	}
 }
 
 // close lets the workers end once they find nothing to do.

@@ -24,7 +24,7 @@ type monitor struct {
 	alarm   chan struct{}
 	quit    chan struct{}
 	awake   atomic.Bool
-	stuck   atomic.Int32 // workers with stuck set
+	stuck   atomic.Int32 // workers whose pace is stuck
 	surplus atomic.Int32 // workers that should end
 	warned  time.Time    // when a warning was logged last
 }
@@ -77,22 +77,11 @@ func (m *monitor) run() {
 // look finds who stands still, and adds workers in their place. The first look
 // only takes note.
 func (m *monitor) look(first bool) {
-	list := *m.d.workers.Load()
 	blocked := 0
-	for _, w := range list {
-		turns := w.turns.Load()
-		if first || turns != w.seen || turns%2 == 1 {
-			w.still = 0
-		} else if w.still++; w.still >= blockedLooks {
+	for _, w := range *m.d.workers.Load() {
+		if w.still = m.standing(w, first); w.still >= blockedLooks {
 			blocked++
 		}
-		if !first && turns == w.seen && turns%2 == 0 && w.stuck.CompareAndSwap(false, true) {
-			m.stuck.Add(1)
-			if w.turns.Load() != turns && w.stuck.CompareAndSwap(true, false) {
-				m.stuck.Add(-1) // it moved meanwhile and may not have seen the mark
-			}
-		}
-		w.seen = turns
 	}
 	if first {
 		return
@@ -115,6 +104,25 @@ func (m *monitor) look(first bool) {
 	d.kick()
 }
 
+// standing looks at one worker, and returns for how many looks in a row it has
+// stood still.
+func (m *monitor) standing(w *worker, first bool) int {
+	switch pace := w.pace.Load(); {
+	case pace == paceMoving:
+		w.pace.CompareAndSwap(paceMoving, paceSeen)
+		return 0
+	case pace == paceParked || first:
+		return 0
+	case pace == paceSeen:
+		m.stuck.Add(1) // ahead of the mark, which may fall at once
+		if !w.pace.CompareAndSwap(paceSeen, paceStuck) {
+			m.stuck.Add(-1)
+			return 0
+		}
+	}
+	return w.still + 1
+}
+
 // warn speaks of handlers that have blocked for long, and of the cap, once a
 // minute.
 func (m *monitor) warn(blocked, workers int, capped bool) {
@@ -134,7 +142,7 @@ func (m *monitor) warn(blocked, workers int, capped bool) {
 }
 
 func (m *monitor) anyQueued() bool {
-	if m.d.queued.Load() > 0 {
+	if m.d.queued.Load() {
 		return true
 	}
 	for _, w := range *m.d.workers.Load() {
@@ -169,7 +177,7 @@ func (m *monitor) retire(w *worker) bool {
 	if r := w.next.Swap(nil); r != nil {
 		d.global.push(r)
 	}
-	d.queued.Store(int32(d.global.n))
+	note(&d.queued, d.global.n > 0)
 	d.mu.Unlock()
 	return true
 }

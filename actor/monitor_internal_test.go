@@ -17,9 +17,7 @@ func still(n int) (*dispatcher, *bytes.Buffer) {
 	d := &dispatcher{base: n, log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	var list []*worker
 	for range n {
-		w := &worker{d: d, unpark: make(chan struct{}, 1)}
-		w.turns.Store(2) // in a turn: not parked
-		list = append(list, w)
+		list = append(list, &worker{d: d, unpark: make(chan struct{}, 1)})
 	}
 	d.workers.Store(&list)
 	d.monitor.init(d)
@@ -51,7 +49,7 @@ func TestTheMonitorWarnsOnlyOfWhatBlocksForLongAndOnceAMinute(t *testing.T) {
 	m.warned = time.Time{}
 	for range 10 * blockedLooks {
 		for _, w := range *d.workers.Load() {
-			w.turns.Add(2)
+			w.setPace(paceMoving)
 		}
 		m.look(false)
 	}
@@ -59,6 +57,59 @@ func TestTheMonitorWarnsOnlyOfWhatBlocksForLongAndOnceAMinute(t *testing.T) {
 		m.look(false)
 	}
 	require.Equal(t, 2, warnings(), "and what stood still before does not count")
+}
+
+// The monitor marks who has not moved between two looks, but nobody at its first
+// one after a rest, and none who is parked; the mark falls with the first move.
+func TestTheMonitorMarksWhoStandsStill(t *testing.T) {
+	d, _ := still(1)
+	m := &d.monitor
+	w := (*d.workers.Load())[0]
+	look := func(first bool, pace uint32, stuck, still int) {
+		t.Helper()
+		m.look(first)
+		require.Equal(t, pace, w.pace.Load())
+		require.EqualValues(t, stuck, m.stuck.Load())
+		require.Equal(t, still, w.still)
+	}
+	look(true, paceSeen, 0, 0)
+	look(true, paceSeen, 0, 0)
+	look(false, paceStuck, 1, 1)
+	look(false, paceStuck, 1, 2)
+	look(true, paceStuck, 1, 0)
+	w.setPace(paceMoving)
+	require.Zero(t, m.stuck.Load())
+	look(false, paceSeen, 0, 0)
+	w.setPace(paceMoving)
+	look(false, paceSeen, 0, 0)
+	look(false, paceStuck, 1, 1)
+	w.setPace(paceParked)
+	for range 3 {
+		look(false, paceParked, 0, 0)
+	}
+	w.setPace(paceMoving)
+	require.Zero(t, m.stuck.Load())
+}
+
+// A worker is parked as long as it waits, and only then.
+func TestAWorkerSaysThatItIsParked(t *testing.T) {
+	sys := NewSystem("test", Config{Workers: 1})
+	defer stop(t, sys)
+	w := (*sys.own.workers.Load())[0]
+	parked := func() bool { return w.pace.Load() == paceParked }
+	require.Eventually(t, parked, waitTest, tickTest)
+	in, out := make(chan struct{}), make(chan struct{})
+	r, err := sys.Spawn("", PropsFunc(func(*Context, any) error {
+		close(in)
+		<-out
+		return nil
+	}))
+	require.NoError(t, err)
+	require.NoError(t, r.Tell(1))
+	<-in
+	require.False(t, parked())
+	close(out)
+	require.Eventually(t, parked, waitTest, tickTest)
 }
 
 // A busy machine can keep a worker from its search so long that the monitor
@@ -79,15 +130,15 @@ func TestAWorkerThatEndsLeavesNoMark(t *testing.T) {
 			m := &d.monitor
 			m.look(true)
 			list := *d.workers.Load()
-			list[1].turns.Add(2)
-			list[2].turns.Add(2)
+			list[1].setPace(paceMoving)
+			list[2].setPace(paceMoving)
 			m.look(false) // the first and the last stand still
 			require.EqualValues(t, 2, m.stuck.Load())
 			d.closed = false
 			require.True(t, end(list[3]))
 			require.Len(t, *d.workers.Load(), 3)
 			require.EqualValues(t, 1, m.stuck.Load())
-			require.False(t, list[3].stuck.Load())
+			require.Equal(t, paceParked, list[3].pace.Load())
 		})
 	}
 }

@@ -8,24 +8,24 @@ import (
 const ringSize = 256
 
 // ring is a worker's queue: only the worker puts in, thieves take out too.
-// Others see without the lock whether there is anything, by a count that each
+// Others see without the lock whether there is anything, by a flag that each
 // method renews before it lets go of the lock. So everything that touches the
 // fields is here and ends with unlock.
 type ring struct {
 	mu      sync.Mutex
 	buf     [ringSize]*Ref
 	head, n int
-	has     atomic.Int32 // n, as of the last unlock
+	some    atomic.Bool // n > 0, as of the last unlock
 }
 
 func (q *ring) unlock() {
-	q.has.Store(int32(q.n))
+	note(&q.some, q.n > 0)
 	q.mu.Unlock()
 }
 
 // empty needs no lock. For the ring's own worker false may be late, but true
 // never is.
-func (q *ring) empty() bool { return q.has.Load() == 0 }
+func (q *ring) empty() bool { return !q.some.Load() }
 
 // put adds r at the end. A full ring gives away its older half.
 func (q *ring) put(r *Ref) (over []*Ref) {

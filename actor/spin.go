@@ -41,29 +41,22 @@ func (s *spinner) hand(r *Ref) bool {
 // wait spins, if the flag says that it pays, until a task is handed over, or one
 // is queued, or the moment is over. It returns what was handed over; nil also when
 // another worker spins. The flag falls when it was in vain.
-func (s *spinner) wait(flag *atomic.Bool, queued *atomic.Int32) *Ref {
+func (s *spinner) wait(flag *atomic.Bool, queued *atomic.Bool) *Ref {
 	if !flag.Load() || !s.seat.CompareAndSwap(nil, &s.vacant) {
 		return nil
 	}
 	for range spinReads {
-		if s.seat.Load() != &s.vacant || queued.Load() != 0 {
+		if s.seat.Load() != &s.vacant || queued.Load() {
 			break
 		}
 	}
 	if !s.seat.CompareAndSwap(&s.vacant, nil) {
 		return s.seat.Swap(nil)
 	}
-	if queued.Load() == 0 {
+	if !queued.Load() {
 		flag.Store(false)
 	}
 	return nil
-}
-
-// note sets a flag that many read and that seldom changes.
-func note(flag *atomic.Bool, v bool) {
-	if flag.Load() != v {
-		flag.Store(v)
-	}
 }
 
 // asker is what a Promise keeps of the asks that it has served, for the asker

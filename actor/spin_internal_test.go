@@ -15,7 +15,7 @@ import (
 // ends of waits fall together.
 func TestWhatIsHandedOverIsTakenOnce(t *testing.T) {
 	s := &spinner{}
-	var queued atomic.Int32
+	var queued atomic.Bool
 	taken := make(map[*Ref]int)
 	handed := make(map[*Ref]int)
 	var done atomic.Bool
@@ -57,7 +57,7 @@ func TestWhatIsHandedOverIsTakenOnce(t *testing.T) {
 
 func TestAWorkerSpinsOnlyWhereItPays(t *testing.T) {
 	s := &spinner{}
-	var queued atomic.Int32
+	var queued atomic.Bool
 	seated := func() bool { return s.seat.Load() == &s.vacant }
 
 	var told sync.WaitGroup
@@ -75,13 +75,13 @@ func TestAWorkerSpinsOnlyWhereItPays(t *testing.T) {
 	require.Nil(t, s.wait(&s.lone, &queued), "nothing came")
 	require.False(t, s.lone.Load(), "it was in vain")
 
-	queued.Store(1) // a task that is to be looked for elsewhere
+	queued.Store(true) // a task that is to be looked for elsewhere
 	s.lone.Store(true)
 	require.Nil(t, s.wait(&s.lone, &queued))
 	require.True(t, s.lone.Load(), "that was not in vain")
 
 	s.seat.Store(&s.vacant) // of another worker
-	queued.Store(0)
+	queued.Store(false)
 	require.Nil(t, s.wait(&s.lone, &queued))
 	require.True(t, seated(), "that is the other's")
 }

@@ -46,7 +46,9 @@ func (d Directive) String() string {
 // is the default: one for one, restart, 5 a minute, backoff 50 ms to 1 s.
 type Strategy struct {
 	// AllForOne applies Restart and Stop to all children, not only to the one
-	// that failed; the budget is then one for all.
+	// that failed; the budget is then one for all. Restart leaves out a child
+	// that has failed itself and is to stop after a delay, or whose failure was
+	// escalated or is to be.
 	AllForOne bool
 	// Decide chooses by the failure; nil always restarts. It runs on the
 	// failed child's turn, so also concurrently, and must not block. A panic
@@ -245,7 +247,7 @@ func (r *Ref) onDirective(s signal) {
 			}
 			r.restart(r.extras().failure, wait)
 		}
-	case s.directive == Restart && (r.phase == phaseRunning || r.phase == phaseFailed):
+	case s.directive == Restart && (r.phase == phaseRunning || r.resumesLater()):
 		x := r.extras()
 		if r.phase == phaseRunning {
 			x.started, x.failure, x.failedOn = true, s.err, nil
@@ -290,10 +292,11 @@ func (r *Ref) resumeEscalated() {
 	x.escalated = nil
 }
 
-// backoff is the wait before one restart.
+// backoff is the wait before one restart, or before what else was decided.
 type backoff struct {
 	timer Timer
 	over  bool
+	then  Directive
 }
 
 // restart drops the instance; the new one comes when the children have stopped

@@ -90,6 +90,15 @@ func (r *Ref) unwatch(t *Ref) {
 	}
 }
 
+// unhear has Terminated of t, which is gone and was watched, come once more.
+func (r *Ref) unhear(t *Ref) {
+	if r.hears(t) {
+		t.heard = false
+		return
+	}
+	r.extra.watching[t] = struct{}{}
+}
+
 // forget says whether t was watched, and is no more.
 func (r *Ref) forget(t *Ref) bool {
 	x := r.extra

@@ -27,12 +27,26 @@ type worker struct {
 
 	handed *Ref // the first task after it was parked; set before its permit is given
 
-	turns  atomic.Uint64 // grows by 2 with each turn; odd while parked
-	stuck  atomic.Bool   // the monitor found it standing still
-	seen   uint64        // turns when the monitor looked last; the monitor's
+	pace   atomic.Uint32 // whether it moves, for the monitor
 	still  int           // looks in a row that found the same turn; the monitor's
 	looked uint64
 	victim int // whom it tried to steal from first
+}
+
+// The pace of a worker. The monitor goes from moving to seen and from there to
+// stuck, the worker from wherever it is to moving or parked. So a worker that
+// the monitor leaves alone only reads, and a mark falls with the first move.
+const (
+	paceMoving uint32 = iota // has ended a turn, or was woken, since the monitor looked
+	paceSeen                 // has not yet
+	paceStuck                // nor had it when the monitor looked again
+	paceParked               // waits for work, or has ended
+)
+
+func (w *worker) setPace(to uint32) {
+	if w.pace.Load() != to && w.pace.Swap(to) == paceStuck {
+		w.d.monitor.stuck.Add(-1)
+	}
 }
 
 func (w *worker) loop() {
@@ -40,7 +54,7 @@ func (w *worker) loop() {
 	defer func() {
 		if !ended { // a handler called runtime.Goexit: go on with a new goroutine
 			w.running.exited()
-			w.turnOver()
+			w.setPace(paceMoving)
 			go w.loop()
 			return
 		}
@@ -51,22 +65,15 @@ func (w *worker) loop() {
 		if r == nil {
 			break
 		}
-		w.turns.Add(2)
 		w.lingered = false
 		w.running = r
 		again := r.turn(&w.call)
-		w.turnOver()
+		w.setPace(paceMoving)
 		if again {
 			w.queue(r)
 		}
 	}
 	ended = true
-}
-
-func (w *worker) turnOver() {
-	if w.stuck.Load() && w.stuck.CompareAndSwap(true, false) {
-		w.d.monitor.stuck.Add(-1)
-	}
 }
 
 // Wake makes t what this worker runs next. What was to be next goes to the
@@ -189,7 +196,7 @@ func (w *worker) stealFrom(v *worker) *Ref {
 			return r
 		}
 	}
-	if v.stuck.Load() && v.next.Load() != nil {
+	if v.pace.Load() == paceStuck && v.next.Load() != nil {
 		return v.next.Swap(nil)
 	}
 	return nil
@@ -228,10 +235,9 @@ func (w *worker) park() (*Ref, bool) {
 		// Woken meanwhile, perhaps with a task: the permit is on its way.
 		w.queue(r)
 	}
-	w.turns.Add(1)
-	w.turnOver() // the monitor may have taken a search for a turn
+	w.setPace(paceParked)
 	<-w.unpark
-	w.turns.Add(1)
+	w.setPace(paceMoving)
 	r := w.handed // set before the permit was given
 	w.handed = nil
 	return r, true

@@ -61,7 +61,7 @@ func TestRingOverflowAndStealing(t *testing.T) {
 	next := &Ref{}
 	a.Wake(Task{next})
 	require.Nil(t, b.steal(), "the next slot of a worker that moves is not stolen")
-	a.stuck.Store(true)
+	a.pace.Store(paceStuck)
 	require.Same(t, next, b.steal())
 }
 
