@@ -27,6 +27,7 @@ type call struct {
 	active bool // a call is running
 	own    bool // the message is the runtime's, for this actor alone
 	user   bool // the call handles a user message
+	hook   bool // the call is of an optional method
 }
 
 func (r *Ref) context() *Context { return (*Context)(r) }
@@ -42,7 +43,7 @@ const (
 
 func (c *Context) begin(m Message) {
 	t := c.call
-	t.msg, t.did, t.own, t.user, t.active = m, 0, false, false, true
+	t.msg, t.did, t.own, t.user, t.hook, t.active = m, 0, false, false, false, true
 }
 
 func (c *Context) end() {

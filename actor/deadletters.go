@@ -105,9 +105,13 @@ func (r *Ref) leftOver(m Message, offered bool) {
 		r.dead(m)
 		return
 	}
-	if !offered || r.parent == nil || !r.parent.offer(r.Name(), m) {
-		r.dead(m)
-	}
+	took := false
+	defer func() { // also where OnAbsent leaves by runtime.Goexit
+		if !took {
+			r.dead(m)
+		}
+	}()
+	took = offered && r.parent != nil && r.parent.offer(r.Name(), m)
 }
 
 // dead makes a dead letter of m.

@@ -45,6 +45,9 @@ func TestActorsSubscribeToEventsByMessage(t *testing.T) {
 		events, err := sys.Lookup("/system/events")
 		require.NoError(t, err)
 		probe := actortest.NewProbe(t, sys, "probe")
+		for r := range sys.Root().Tree() { // the runtime's own have started by then
+			until(t, sys, func() bool { return r.Load() == 0 })
+		}
 		for range 2 { // twice is once
 			_, err = events.Ask(context.Background(), actor.Subscribe{Ref: probe.Ref()})
 			require.NoError(t, err)

@@ -82,36 +82,55 @@ func (r *Ref) beginStop(cause StopCause, reason, parentReason error) {
 // gone otherwise, so that a flood cannot keep it from stopping.
 func (r *Ref) drain() {
 	r.set(ending)
-	r.draining = true
+	r.draining = drainsOpen
 	r.leaveLane()
 	r.putBack(r.heldBack())
-	for budget := r.MailboxLen() + drainedInline; r.draining && budget > 0; budget-- {
+	for budget := r.MailboxLen() + drainedInline; r.draining != drainsNot && budget > 0; budget-- {
 		r.drainOne()
 	}
 }
 
-// drainOne hands over one message, or closes the mailbox when there is none.
+// draining is how far an actor that stops has got with its mailbox.
+type draining uint8
+
+const (
+	drainsNot  draining = iota // it has not begun, or is done
+	drainsOpen                 // messages may still come
+	drainsRest                 // the mailbox is closed
+)
+
+// drainOne hands over one message or, when there is none, closes the mailbox and
+// sees to what came meanwhile.
 func (r *Ref) drainOne() {
+	handsOver := r.parent != nil && r.parent.props.OnAbsent != nil
+	if r.draining == drainsRest {
+		r.drainRest(!handsOver)
+		return
+	}
 	if int(r.next) < len(r.batch) {
 		r.absent(r.pop())
 		return
 	}
-	handsOver := r.parent != nil && r.parent.props.OnAbsent != nil
 	r.mu.Lock()
-	if handsOver && len(r.queue) > 0 && !r.sys.stopping.Load() {
-		r.swap()
-		r.put += uint32(len(r.batch))
-		r.mu.Unlock()
-		return
+	if !handsOver || len(r.queue) == 0 || r.sys.stopping.Load() {
+		r.closed, r.draining = true, drainsRest
 	}
-	r.closed = true
-	rest := r.queue
+	r.swap()
+	r.put += uint32(len(r.batch))
+	r.mu.Unlock()
+	if r.draining == drainsRest {
+		r.drainRest(!handsOver)
+	}
+}
+
+func (r *Ref) drainRest(offered bool) {
+	for int(r.next) < len(r.batch) {
+		r.leftOver(r.pop(), offered)
+	}
+	r.mu.Lock()
 	r.queue, r.batch, r.next = nil, nil, 0
 	r.mu.Unlock()
-	r.draining = false
-	for _, m := range rest {
-		r.leftOver(m, !handsOver)
-	}
+	r.draining = drainsNot
 }
 
 // childrenGone goes on when the children that had to stop have stopped.
@@ -126,15 +145,20 @@ func (r *Ref) childrenGone() {
 	}
 }
 
+// stopReason is the failure behind a stop, if there is one.
+func (r *Ref) stopReason() error {
+	if r.extra == nil {
+		return nil
+	}
+	return r.extra.reason
+}
+
 // finish tells the watchers, calls PostStop and frees the name.
 func (r *Ref) finish() {
 	r.mu.Lock()
 	r.gone = true
 	var watchers []*Ref
-	var reason error
-	if r.extra != nil {
-		reason = r.extra.reason
-	}
+	reason := r.stopReason()
 	if reason != nil {
 		r.rarely()
 	}
@@ -172,8 +196,12 @@ func (r *Ref) finishAfterPostStop() {
 	r.cancelTimers()
 	r.phase = phaseGone
 	r.instance, r.extra = nil, nil
-	r.call = nil
 	r.tellStopped()
+	r.free()
+}
+
+// free frees the name of an actor that has stopped, and wakes who waits for that.
+func (r *Ref) free() {
 	if r.parent != nil {
 		r.parent.childGone(r)
 	}

@@ -179,5 +179,6 @@ func (m *monitor) retire(w *worker) bool {
 	}
 	note(&d.queued, d.global.n > 0)
 	d.mu.Unlock()
+	d.kick() // while it moved them the monitor saw them nowhere
 	return true
 }

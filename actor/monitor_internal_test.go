@@ -142,3 +142,56 @@ func TestAWorkerThatEndsLeavesNoMark(t *testing.T) {
 		})
 	}
 }
+
+// What a worker that ends had queued is found: somebody is woken for it, or the
+// monitor is, which saw it nowhere while it was moved.
+func TestAWorkerThatRetiresTellsOfWhatItHad(t *testing.T) {
+	for _, idle := range []bool{true, false} {
+		d, _ := still(2)
+		d.base, d.closed = 1, false
+		m := &d.monitor
+		w, other := (*d.workers.Load())[0], (*d.workers.Load())[1]
+		if idle {
+			d.idle = append(d.idle, other)
+			d.idlers.Store(1)
+		}
+		m.surplus.Store(1)
+		w.queue(&Ref{})
+		require.True(t, m.retire(w))
+		require.True(t, d.queued.Load())
+		require.Equal(t, idle, len(other.unpark) == 1)
+		require.Equal(t, !idle, m.awake.Load())
+	}
+}
+
+// A turn that begins with tasks behind it may block, so the monitor is awake by
+// then, whatever it saw before.
+func TestATurnWithTasksBehindItHasTheMonitorAwake(t *testing.T) {
+	sys := NewSystem("test", Config{Workers: 1})
+	defer stop(t, sys)
+	awake := make(chan bool, 2)
+	looks := PropsFunc(func(*Context, any) error {
+		awake <- sys.own.monitor.awake.Load()
+		return nil
+	})
+	a, err := sys.Spawn("a", looks)
+	require.NoError(t, err)
+	b, err := sys.Spawn("b", looks)
+	require.NoError(t, err)
+	r, err := sys.Spawn("r", PropsFunc(func(ctx *Context, _ any) error {
+		for _, x := range []*Ref{a, b} {
+			if err := ctx.Tell(x, 1); err != nil {
+				return err
+			}
+		}
+		sys.own.monitor.awake.Store(false)
+		return nil
+	}))
+	require.NoError(t, err)
+	for _, x := range []*Ref{a, b, r} {
+		require.Eventually(t, func() bool { return x.Load() == 0 }, waitTest, tickTest)
+	}
+	require.NoError(t, r.Tell(1))
+	require.True(t, <-awake, "one waits behind it")
+	<-awake
+}

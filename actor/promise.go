@@ -177,6 +177,7 @@ func (p *Promise) await(ctx context.Context, limit time.Duration) (any, error) {
 	if p.GivenUp() {
 		return nil, waitError{context.DeadlineExceeded}
 	}
+	p.asker.took()
 	p.taken = true
 	return p.v, p.err
 }
@@ -257,7 +258,7 @@ func (s *System) borrow(quick bool) *Promise {
 // pin keeps the cell from being recycled, because user code holds it. Only who
 // has it, and before it is answered.
 func (p *Promise) pin() {
-	if p != nil && p.pooled {
+	if p != nil && p.pooled && !p.pinned { // once pinned, its asker may read it
 		p.pinned = true
 	}
 }

@@ -95,3 +95,19 @@ func TestGivenUpAgreesWithTheAskersOutcome(t *testing.T) {
 		require.Equal(t, !took, p.GivenUp())
 	}
 }
+
+// Who has deferred an answer may look at the message again while another
+// goroutine answers. (For the race detector.)
+func TestAMessageMayBeReadWhileItIsAnswered(t *testing.T) {
+	sys := realSystem(t)
+	r := spawn(t, sys, "", actor.PropsFunc(func(ctx *actor.Context, msg any) error {
+		p := ctx.Defer()
+		go p.Complete(msg)
+		ctx.Message()
+		ctx.Defer()
+		return nil
+	}))
+	for n := range 2000 {
+		require.Equal(t, n, ask(t, r, n))
+	}
+}

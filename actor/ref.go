@@ -49,7 +49,7 @@ type Ref struct {
 	heed      heed      // the parent's; owned by the parent's turn
 	heard     bool      // the parent has got Terminated; owned by the parent's turn
 	stopAsked bool
-	draining  bool   // stopping, with messages still to be handed over
+	draining  draining
 	next      uint32 // of batch
 	batch     []Message
 	instance  Actor

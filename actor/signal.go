@@ -14,6 +14,7 @@ const (
 	sigEscalated         // a child escalated its failure
 	sigDie               // payload: the timer of Context.DieIn
 	sigLater             // a directive whose delay is over; payload: the backoff
+	sigExited            // a call left by runtime.Goexit; payload: its message; directive: Stop for a hook
 )
 
 // signal is a message of the system mailbox.
@@ -107,6 +108,8 @@ func (r *Ref) onSignal(s signal) {
 		r.onDie(s)
 	case sigLater:
 		r.onLater(s)
+	case sigExited:
+		r.onExited(s)
 	}
 }
 
@@ -138,10 +141,15 @@ func (r *Ref) flushLater() {
 	if x == nil || len(x.later) == 0 {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	first := x.later
 	x.later = nil
+	r.signalFirst(first...)
+}
+
+// signalFirst puts signals ahead of all that wait. For the turn.
+func (r *Ref) signalFirst(first ...signal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.plain != sigNone {
 		first = append(first, signal{kind: r.plain, payload: r.payload})
 		r.plain, r.payload = sigNone, nil

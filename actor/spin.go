@@ -3,6 +3,7 @@ package actor
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
 )
 
 const (
@@ -11,6 +12,7 @@ const (
 	probeFirst = 64             // asks between two probes, doubled after each in vain
 	probeLast  = 8 * probeFirst //
 	loneAfter  = 4              // asks in a row that found their actor at rest
+	aloneAfter = 16             // asks in a row without anybody else's
 	spinYields = 32             // answers that an asker gets spinning before he yields
 )
 
@@ -21,16 +23,18 @@ const (
 // with one compare-and-swap; an asker who did so knows that his question is in
 // work on another processor, and spins for the answer.
 //
-// Spinning keeps a processor from others, so it is for lone askers, who find
-// their actors at rest; they stop as soon as it was in vain, and yield now and
-// then. When many ask, nobody spins.
+// Spinning keeps a processor from others, so it is for an asker who is the only one
+// of the system, finds his actors at rest and has tried that it shortens his asks
+// (see trial). He stops as soon as it was in vain, and yields now and then. When
+// several ask, of one actor or of many, nobody spins.
 type spinner struct {
 	_      [64]byte            // the seat has a cache line of its own
 	seat   atomic.Pointer[Ref] // nil, vacant, or what was handed over
 	_      [56]byte
-	vacant Ref         // in the seat: a worker spins there
-	lone   atomic.Bool // lately askers came one by one
-	paid   atomic.Bool // the last answer found its asker spinning
+	vacant Ref                   // in the seat: a worker spins there
+	lone   atomic.Bool           // the asker is alone and spins if he may
+	paid   atomic.Bool           // the last answer found its asker spinning
+	only   atomic.Pointer[asker] // who asks alone, if anybody; everybody else takes that away
 }
 
 // hand gives r to a worker that spins. False says that none does.
@@ -69,6 +73,10 @@ type asker struct {
 	spun    uint8       // answers that came while it spun
 	far     uint16      // asks since the last probe
 	probeAt uint16
+	calm    uint8     // asks that it has been, or could have become, spinner.only
+	trial   trial     // while it is
+	timed   bool      // the next ask is
+	begin   time.Time // of a timed ask
 }
 
 // Budget is the whole limit.
@@ -80,8 +88,39 @@ func (a *asker) Wake(t Task) {
 		t.r.sys.exec.Schedule(t)
 		return
 	}
+	if a.timed {
+		a.begin = a.d.Now()
+	}
 	a.went = a.d.schedule(t)
 	a.streak = min(a.streak+1, loneAfter)
+}
+
+// alone says that nobody else has asked in this system during the last asks. It
+// is called with each ask.
+func (a *asker) alone() bool {
+	only := &a.d.spinner.only
+	switch who := only.Load(); {
+	case who == a:
+		a.calm = min(a.calm+1, aloneAfter)
+		return a.calm == aloneAfter
+	case who != nil:
+		only.CompareAndSwap(who, nil)
+		a.calm = 0
+	case a.calm < aloneAfter:
+		a.calm++
+	default:
+		a.calm = 0
+		only.CompareAndSwap(nil, a)
+	}
+	return false
+}
+
+// took notes how long the ask that has just been answered took, if it was timed.
+func (a *asker) took() {
+	if !a.begin.IsZero() {
+		a.trial.times = append(a.trial.times, a.d.Now().Sub(a.begin))
+		a.begin, a.timed = time.Time{}, false
+	}
 }
 
 // reads is how long to spin for the answer to the ask that was just sent; 0 when
@@ -92,12 +131,16 @@ func (a *asker) Wake(t Task) {
 func (a *asker) reads() (n int, probe bool) {
 	went := a.went
 	a.went = taskNot
+	spins := false
+	if a.alone() {
+		spins, a.timed = a.trial.next()
+	}
 	if went == taskNot && !a.near { // the actor was at work for others
 		a.streak = 0
-		note(&a.d.spinner.lone, false)
-		return 0, false
 	}
-	if a.streak < loneAfter {
+	if !spins || a.streak < loneAfter {
+		a.near = false
+		note(&a.d.spinner.lone, false)
 		return 0, false
 	}
 	note(&a.d.spinner.lone, true)

@@ -169,9 +169,16 @@ func (a *asker) asked(went scheduled) (reads int, probe bool) {
 	return a.reads()
 }
 
-// lonely returns a cell of an asker who has found his actor at rest for long.
+// single returns a cell of an asker who is alone and has won his trial.
+func single() *asker {
+	a := &asker{d: &dispatcher{}, probeAt: probeFirst, calm: aloneAfter, trial: trial{spins: true, left: trialWon}}
+	a.d.spinner.only.Store(a)
+	return a
+}
+
+// lonely is single who has found his actor at rest for long.
 func lonely() *asker {
-	a := &asker{d: &dispatcher{}, probeAt: probeFirst}
+	a := single()
 	for range loneAfter {
 		a.asked(taskWoke)
 	}
@@ -179,7 +186,7 @@ func lonely() *asker {
 }
 
 func TestOnlyALoneAskerSpins(t *testing.T) {
-	a := &asker{d: &dispatcher{}, probeAt: probeFirst}
+	a := single()
 	lone := &a.d.spinner.lone
 	for range loneAfter - 1 {
 		n, _ := a.asked(taskHanded)
@@ -205,6 +212,39 @@ func TestOnlyALoneAskerSpins(t *testing.T) {
 	require.False(t, lone.Load())
 	n, _ = a.asked(taskHanded)
 	require.Zero(t, n, "who is alone again must show it")
+}
+
+// Who asks while somebody else does, of whatever actor, does not spin, nor does
+// the other go on.
+func TestWhoIsNotAloneDoesNotSpin(t *testing.T) {
+	a := lonely()
+	b := &asker{d: a.d}
+	n, _ := a.asked(taskHanded)
+	require.Equal(t, spinReads, n)
+	n, _ = b.asked(taskHanded)
+	require.Zero(t, n)
+	for range 1000 {
+		for _, x := range []*asker{a, b} {
+			n, _ = x.asked(taskHanded)
+			require.Zero(t, n)
+			require.False(t, a.d.spinner.lone.Load())
+		}
+	}
+	asks := 1
+	for n, _ = a.asked(taskHanded); n == 0; n, _ = a.asked(taskHanded) {
+		require.Less(t, asks, 4*aloneAfter, "he is alone again")
+		asks++
+	}
+	require.GreaterOrEqual(t, asks, aloneAfter)
+}
+
+// Whoever has not won his trial parks.
+func TestWhoseTrialIsNotWonDoesNotSpin(t *testing.T) {
+	a := lonely()
+	a.trial.spins = false
+	n, _ := a.asked(taskHanded)
+	require.Zero(t, n)
+	require.False(t, a.d.spinner.lone.Load())
 }
 
 func TestSpinningInVainEndsIt(t *testing.T) {

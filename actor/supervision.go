@@ -210,6 +210,7 @@ func (r *Ref) apply(d Directive, err error, wait time.Duration) {
 func (r *Ref) hook(name string, f func(c *Context)) {
 	c := r.context()
 	c.begin(Message{})
+	c.call.hook = true
 	err := protect(func() error { f(c); return nil })
 	c.end()
 	if err != nil {

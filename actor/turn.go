@@ -33,7 +33,7 @@ func (r *Ref) turn(w *call) (again bool) {
 			}
 		} else if r.phase == phaseNew {
 			r.start()
-		} else if r.draining {
+		} else if r.draining != drainsNot {
 			r.drainOne()
 		} else {
 			m, took := r.take()
@@ -44,7 +44,7 @@ func (r *Ref) turn(w *call) (again bool) {
 				r.deliver(m)
 			}
 		}
-		if r.phase == phaseGone && !r.draining {
+		if r.phase == phaseGone && r.draining == drainsNot {
 			r.call = nil
 			return false // stays busy for ever, so nobody schedules it
 		}
@@ -53,31 +53,52 @@ func (r *Ref) turn(w *call) (again bool) {
 	return true
 }
 
-// exited goes on where a handler left by runtime.Goexit, on the goroutine that
-// is ending, and queues the next turn elsewhere.
+// exited is called where a handler left by runtime.Goexit, on the goroutine that
+// is ending. The next turn, on another, begins with what follows from that: it may
+// call user code, which may leave likewise.
 func (r *Ref) exited() {
 	c := r.context()
-	msg := c.call.msg.Payload
-	if c.call.active {
-		r.settle(errExited)
-		c.end()
+	s := signal{kind: sigExited, payload: c.call.msg.Payload}
+	if c.call.hook {
+		s.directive = Stop
 	}
+	r.signalFirst(s)
+	defer func() {
+		r.call = nil
+		r.sys.exec.Schedule(Task{r})
+	}()
+	if c.call.active {
+		defer c.end()
+		r.settle(errExited)
+	}
+}
+
+// onExited goes on behind a call that has left. Whatever it was in, this takes a
+// step ahead, so that not even one that always leaves goes on for ever.
+func (r *Ref) onExited(s signal) {
 	switch r.phase {
 	case phaseGone:
+		if !r.finished {
+			r.free()
+		}
 	case phaseStopping:
 		if r.extra != nil && r.extra.inPostStop {
 			r.finishAfterPostStop()
+			return
+		}
+		r.drain()
+		if r.stopChildren(true, r.stopReason()) == 0 {
+			r.finish()
 		}
 	case phaseRunning, phaseStarting:
-		r.fail(errExited, msg)
+		if s.directive == Stop {
+			r.beginStop(CauseFailure, errExited, nil)
+			return
+		}
+		r.fail(errExited, s.payload)
 	default:
 		r.beginStop(CauseFailure, errExited, nil)
 	}
-	if r.phase == phaseGone && !r.draining {
-		return
-	}
-	r.call = nil
-	r.sys.exec.Schedule(Task{r})
 }
 
 // deliver handles one user message.

@@ -52,13 +52,15 @@ func (w *worker) setPace(to uint32) {
 func (w *worker) loop() {
 	ended := false
 	defer func() {
-		if !ended { // a handler called runtime.Goexit: go on with a new goroutine
-			w.running.exited()
-			w.setPace(paceMoving)
-			go w.loop()
+		if ended {
+			w.d.running.Done()
 			return
 		}
-		w.d.running.Done()
+		defer func() { // a handler called runtime.Goexit: go on with a new goroutine
+			w.setPace(paceMoving)
+			go w.loop()
+		}()
+		w.running.exited()
 	}()
 	for {
 		r := w.find()
@@ -67,6 +69,9 @@ func (w *worker) loop() {
 		}
 		w.lingered = false
 		w.running = r
+		if !w.ring.empty() { // what lies there must not wait for the end of a turn that blocks
+			w.d.monitor.raise()
+		}
 		again := r.turn(&w.call)
 		w.setPace(paceMoving)
 		if again {
