@@ -12,7 +12,7 @@ const (
 	probeFirst = 64             // asks between two probes, doubled after each in vain
 	probeLast  = 8 * probeFirst //
 	loneAfter  = 4              // asks in a row that found their actor at rest
-	aloneAfter = 16             // asks in a row without anybody else's
+	aloneAfter = 64             // asks in a row without anybody else's
 	spinYields = 32             // answers that an asker gets spinning before he yields
 )
 
@@ -105,7 +105,6 @@ func (a *asker) alone() bool {
 		return a.calm == aloneAfter
 	case who != nil:
 		only.CompareAndSwap(who, nil)
-		a.calm = 0
 	case a.calm < aloneAfter:
 		a.calm++
 	default:
