@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -39,7 +38,7 @@ type Promise struct {
 	pinned bool
 	quick  *chanParker // parker, when it is the dispatcher's and the cell is pooled
 	clock  askClock    // with quick
-	asker  asker       // with quick
+	asker  *asker      // with quick, where askers may spin; else nil
 }
 
 // The state of a promise, in the lowest bits of its word.
@@ -109,8 +108,8 @@ func (p *Promise) deliver(before uint64, v any, err error) {
 	if before&promiseSpins != 0 && p.word.Or(promiseThere)&promiseSpins != 0 {
 		return // the asker may be gone with the cell by now
 	}
-	if d := p.asker.d; d != nil {
-		note(&d.spinner.paid, false)
+	if a := p.asker; a != nil {
+		note(&a.d.spinner.paid, false)
 	}
 	if p.quick != nil {
 		p.quick.permit <- struct{}{} // never blocks: there is one permit for each ask
@@ -169,7 +168,7 @@ func (p *Promise) leaveClock() {
 
 // await waits for the answer. The error is a waitError when there was none.
 func (p *Promise) await(ctx context.Context, limit time.Duration) (any, error) {
-	if p.asker.d == nil || !p.spin() {
+	if p.asker == nil || !p.spin() {
 		if err := p.park(ctx, limit); err != nil {
 			return nil, waitError{err}
 		}
@@ -177,7 +176,9 @@ func (p *Promise) await(ctx context.Context, limit time.Duration) (any, error) {
 	if p.GivenUp() {
 		return nil, waitError{context.DeadlineExceeded}
 	}
-	p.asker.took()
+	if p.asker != nil {
+		p.asker.took()
+	}
 	p.taken = true
 	return p.v, p.err
 }
@@ -242,9 +243,7 @@ func (s *System) borrow(quick bool) *Promise {
 		p.pooled = true
 		if p.quick, _ = p.parker.(*chanParker); p.quick != nil {
 			p.clock.init(p, s.askTimeout)
-			if runtime.GOMAXPROCS(0) > 1 {
-				p.asker.d, _ = s.exec.(*dispatcher)
-			}
+			p.asker = newAsker(s.own)
 		}
 	}
 	w := p.word.Load()&^(promiseNext-1) + promiseNext

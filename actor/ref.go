@@ -161,7 +161,7 @@ func (r *Ref) Ask(ctx context.Context, msg any) (any, error) {
 	limit := r.sys.askLimit(ctx)
 	p := r.sys.borrow(limit > 0 && ctx.Done() == nil)
 	m := Message{Payload: msg, Reply: p}
-	if err := r.enqueue(m, &p.asker); err != nil {
+	if err := r.enqueue(m, p.sentBy()); err != nil {
 		if limit, err = r.askRefused(ctx, limit, m, err); err != nil {
 			if p.leaveOpen(promiseAnswered) {
 				r.sys.recycle(p)

@@ -66,12 +66,12 @@ func (s *spinner) wait(flag *atomic.Bool, queued *atomic.Bool) *Ref {
 // asker is what a Promise keeps of the asks that it has served, for the asker
 // alone. It is the Worker that they are sent by.
 type asker struct {
-	d       *dispatcher // nil where spinning is of no use
-	went    scheduled   // of this ask
-	near    bool        // the answer to the last ask came while it spun
-	streak  uint8       // asks in a row that woke their actor, up to loneAfter
-	spun    uint8       // answers that came while it spun
-	far     uint16      // asks since the last probe
+	d       *dispatcher
+	went    scheduled // of this ask
+	near    bool      // the answer to the last ask came while it spun
+	streak  uint8     // asks in a row that woke their actor, up to loneAfter
+	spun    uint8     // answers that came while it spun
+	far     uint16    // asks since the last probe
 	probeAt uint16
 	calm    uint8     // asks that it has been, or could have become, spinner.only
 	trial   trial     // while it is
@@ -79,15 +79,28 @@ type asker struct {
 	begin   time.Time // of a timed ask
 }
 
+// newAsker returns nil where spinning is of no use: on one processor, and where
+// the system is run by somebody else.
+func newAsker(d *dispatcher) *asker {
+	if d == nil || runtime.GOMAXPROCS(0) == 1 {
+		return nil
+	}
+	return &asker{d: d}
+}
+
+// sentBy is the Worker that an ask of this cell is sent by.
+func (p *Promise) sentBy() Worker {
+	if p.asker == nil {
+		return nil
+	}
+	return p.asker
+}
+
 // Budget is the whole limit.
 func (a *asker) Budget(limit int) int { return limit }
 
 // Wake schedules the actor that was asked and was at rest.
 func (a *asker) Wake(t Task) {
-	if a.d == nil {
-		t.r.sys.exec.Schedule(t)
-		return
-	}
 	if a.timed {
 		a.begin = a.d.Now()
 	}

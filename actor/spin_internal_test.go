@@ -293,7 +293,7 @@ func TestAnAnswerToAParkedAskerEndsSpinning(t *testing.T) {
 	s := NewSystem("test", Config{AskTimeout: time.Hour})
 	defer stop(t, s)
 	p := s.borrow(true)
-	p.asker.d = &dispatcher{}
+	p.asker = &asker{d: &dispatcher{}}
 	paid := &p.asker.d.spinner.paid
 	paid.Store(true)
 	p.word.Or(promiseSpins)

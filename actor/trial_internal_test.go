@@ -114,12 +114,12 @@ func TestALoneAskerMakesATrial(t *testing.T) {
 	r, err := s.Spawn("", PropsFunc(func(ctx *Context, _ any) error { ctx.Respond(1); return nil }))
 	require.NoError(t, err)
 	p := s.borrow(true)
-	p.asker.d = s.own // also where there is one processor
+	p.asker = &asker{d: s.own} // also where there is one processor
 	most := 0
 	for n := 0; p.asker.trial.stage != stageOver || p.asker.trial.left == 0; n++ {
 		require.Less(t, n, 100*trialAsks, "no trial has ended")
 		p.word.Store(p.word.Load()&^(promiseNext-1) + promiseNext | promiseQuick)
-		require.NoError(t, r.enqueue(Message{Payload: 1, Reply: p}, &p.asker))
+		require.NoError(t, r.enqueue(Message{Payload: 1, Reply: p}, p.asker))
 		v, err := p.await(context.Background(), time.Hour)
 		require.NoError(t, err)
 		require.Equal(t, 1, v)
