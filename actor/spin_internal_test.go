@@ -241,10 +241,13 @@ func TestWhoIsNotAloneDoesNotSpin(t *testing.T) {
 // Whoever has not won his trial parks.
 func TestWhoseTrialIsNotWonDoesNotSpin(t *testing.T) {
 	a := lonely()
+	a.asked(taskHanded)
+	a.ended(true, false)
 	a.trial.spins = false
 	n, _ := a.asked(taskHanded)
 	require.Zero(t, n)
 	require.False(t, a.d.spinner.lone.Load())
+	require.False(t, a.near, "nor does he know later where the worker is")
 }
 
 func TestSpinningInVainEndsIt(t *testing.T) {
