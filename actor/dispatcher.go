@@ -87,19 +87,22 @@ func (d *dispatcher) schedule(t Task) scheduled {
 	}
 	d.mu.Lock()
 	w := d.popIdle()
-	if w != nil && d.global.n == 0 {
+	handed := w != nil && d.global.n == 0
+	if handed {
 		w.handed = t.r
 	} else {
 		d.global.push(t.r)
-		note(&d.queued, d.global.n > 0)
+		note(&d.queued, true)
 	}
 	d.mu.Unlock()
-	if w != nil {
-		w.signal()
-		return taskWoke
+	if !handed {
+		d.monitor.raise()
 	}
-	d.monitor.raise()
-	return taskQueued
+	if w == nil {
+		return taskQueued
+	}
+	w.signal()
+	return taskWoke
 }
 
 // popIdle takes a parked worker off the list. mu is held.

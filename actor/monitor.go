@@ -179,6 +179,7 @@ func (m *monitor) retire(w *worker) bool {
 	}
 	note(&d.queued, d.global.n > 0)
 	d.mu.Unlock()
-	d.kick() // while it moved them the monitor saw them nowhere
+	m.raise() // while it moved them the monitor saw them nowhere
+	d.kick()
 	return true
 }

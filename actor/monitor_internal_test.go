@@ -143,7 +143,7 @@ func TestAWorkerThatEndsLeavesNoMark(t *testing.T) {
 	}
 }
 
-// What a worker that ends had queued is found: somebody is woken for it, or the
+// What a worker that ends had queued is found: somebody is woken for it, and the
 // monitor is, which saw it nowhere while it was moved.
 func TestAWorkerThatRetiresTellsOfWhatItHad(t *testing.T) {
 	for _, idle := range []bool{true, false} {
@@ -160,7 +160,7 @@ func TestAWorkerThatRetiresTellsOfWhatItHad(t *testing.T) {
 		require.True(t, m.retire(w))
 		require.True(t, d.queued.Load())
 		require.Equal(t, idle, len(other.unpark) == 1)
-		require.Equal(t, !idle, m.awake.Load())
+		require.True(t, m.awake.Load())
 	}
 }
 
@@ -194,4 +194,17 @@ func TestATurnWithTasksBehindItHasTheMonitorAwake(t *testing.T) {
 	require.NoError(t, r.Tell(1))
 	require.True(t, <-awake, "one waits behind it")
 	<-awake
+}
+
+// Who is woken for the global queue takes one task of it and may block in that.
+func TestATaskBehindOthersWakesAWorkerAndTheMonitor(t *testing.T) {
+	d, _ := still(1)
+	w := (*d.workers.Load())[0]
+	d.idle = append(d.idle, w)
+	d.idlers.Store(1)
+	d.global.push(&Ref{})
+	require.Equal(t, taskWoke, d.schedule(Task{&Ref{}}))
+	require.Len(t, w.unpark, 1)
+	require.Nil(t, w.handed)
+	require.True(t, d.monitor.awake.Load())
 }

@@ -3,7 +3,8 @@ package actor
 // Queue is a user mailbox of one's own, for instance one that orders by
 // priority. Props.Mailbox.New makes one for each actor. Its methods are called
 // by one goroutine at a time, under a lock of the actor's: they must be quick,
-// must not block, and must not call the actor. One that panics stops the actor.
+// must not block, must not call the actor, and must not end their goroutine
+// (runtime.Goexit). One that panics stops the actor.
 //
 // Terminated, PoisonPill, timers and results of PipeTo, which must not be lost,
 // do not pass through it: they come behind as many messages as it held when
