@@ -149,6 +149,9 @@ func (c *call) streamDeadLetters(seen uint64, restarted bool) error {
 	}
 	for {
 		some, _, more := letters.after(seen, keptLetters)
+		if len(some) > 0 && c.revoked(s) {
+			return nil
+		}
 		for _, l := range some {
 			if l.Number > seen+1 {
 				gap(gapData{From: seen + 1, To: l.Number - 1, Reason: gapDropped})

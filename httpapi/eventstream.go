@@ -18,6 +18,7 @@ type eventStream struct {
 	call    *call
 	control *http.ResponseController
 	buf     bytes.Buffer
+	known   *[]digest // the server's tokens when it last looked whether its own is among them
 }
 
 // eventStream begins the answer. The server's own timeouts, which are for

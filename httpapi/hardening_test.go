@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/httpapi"
 	"github.com/twinsrv/twinsrv/persist"
@@ -98,6 +99,35 @@ func TestARevokedTokenEndsItsStreams(t *testing.T) {
 	for range 3 {
 		require.Equal(t, ":", beat(stays).comment)
 	}
+}
+
+// What happens after a token was taken back is not sent any more, however long it
+// is until the next heartbeat.
+func TestARevokedTokenHearsOfNothingMore(t *testing.T) {
+	old, other := httpapi.Token{Value: "old"}, httpapi.Token{Value: "other", Write: true}
+	w := newWorld(t, func(c *httpapi.Config, _ *pod.Config) { c.Heartbeat = time.Hour })
+	w.api.SetTokens([]httpapi.Token{old, other})
+	changes := w.watch("/v1/watch", "Authorization", "Bearer old")
+	letters := w.watch("/v1/deadletters", "Authorization", "Bearer old")
+	w.put("/v1/pods/docs", `{"type":"document"}`, "Authorization", "Bearer other").is(201)
+	w.put(room+"/state", `{"n":1}`, "Authorization", "Bearer other").is(201)
+	next := func(s *stream) event {
+		for {
+			if e := s.any(); e.kind != "" {
+				return e
+			}
+		}
+	}
+	require.NotEqual(t, "cut", next(changes).kind, "it may hear of that")
+	w.api.SetTokens([]httpapi.Token{other})
+	w.put(room+"/state", `{"n":2}`, "Authorization", "Bearer other").is(200)
+	e := next(changes)
+	require.Equal(t, "cut", e.kind)
+	require.Equal(t, "unauthorized", e.data["reason"])
+	w.sys.DeadLetters().Publish(actor.ZombieMsg{To: "/user/x"})
+	e = next(letters)
+	require.Equal(t, "cut", e.kind)
+	require.Equal(t, "unauthorized", e.data["reason"])
 }
 
 // beat skips the place where a stream begins.

@@ -148,6 +148,9 @@ func (c *call) stream(w *pod.Watch, resumed bool) {
 		}
 		select {
 		case e := <-events:
+			if c.revoked(s) {
+				return
+			}
 			s.addAll(e, events)
 			place = max(place, e.ID)
 		case <-beats.C:
@@ -171,8 +174,14 @@ func (c *call) stream(w *pod.Watch, resumed bool) {
 	}
 }
 
-// revoked cuts a stream whose token has been taken back since it began.
+// revoked cuts a stream whose token has been taken back since it began. It is
+// asked before anything is sent.
 func (c *call) revoked(s *eventStream) bool {
+	known := c.api.tokens.Load()
+	if known == s.known {
+		return false
+	}
+	s.known = known
 	if c.api.authorize(c.op, c.r) == nil {
 		return false
 	}
