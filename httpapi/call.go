@@ -150,7 +150,7 @@ func (a *API) serve(op *operation, w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		f := failureOf(err)
 		switch {
-		case f.code == CodeMalformed && c.empty:
+		case c.empty && errors.Is(f, entity.ErrMalformed):
 			f = refuse(CodeMalformed, "the body is empty, and must be JSON")
 		case op.writes():
 		case f.code == CodeOutcomeUnknown:
