@@ -400,5 +400,5 @@ func TestErrors(t *testing.T) {
 	require.False(t, errors.Is(&client.Error{}, client.Code("")))
 	w.next(says(418, strings.Repeat("x", 100)))
 	_, err = client.Get[note](t.Context(), w.c.Entity("gauges", "x"))
-	require.ErrorContains(t, err, "418")
+	require.ErrorContains(t, err, "GET /v1/pods/gauges/entities/x: 418 I'm a teapot, which is not how a twinsrv server answers; is the address right?")
 }

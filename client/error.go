@@ -88,7 +88,10 @@ type Violation struct {
 
 func (e *Error) Error() string {
 	text := string(e.Code)
-	if e.Detail != "" {
+	switch {
+	case text == "" && e.Status != 0:
+		text = e.Detail + ", which is not how a twinsrv server answers; is the address right?"
+	case e.Detail != "":
 		text += ": " + e.Detail
 	}
 	if e.Status != 0 {

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/twinsrv/twinsrv/snapshot"
 )
@@ -166,12 +169,27 @@ func (s *Spec) Parse(name string, body []byte) (*Message, error) {
 	return m, err
 }
 
+// maxKnown is how many messages are listed to who sends another one.
+const maxKnown = 20
+
+// known lists the pod's messages, for people.
+func (s *Spec) known() string {
+	names := slices.Sorted(maps.Keys(s.handlers))
+	switch {
+	case len(names) == 0:
+		return "none"
+	case len(names) > maxKnown:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxKnown], ", "), len(names)-maxKnown)
+	}
+	return strings.Join(names, ", ")
+}
+
 // ParseTree is Parse that also returns what snapshot.ParseJSON makes of the body,
 // for who has more to ask of it.
 func (s *Spec) ParseTree(name string, body []byte) (m *Message, tree any, err error) {
 	h, ok := s.handlers[name]
 	if !ok {
-		return nil, nil, fmt.Errorf("%w: pod %s does not know %q", ErrUnknownMessage, s.Name, name)
+		return nil, nil, fmt.Errorf("%w: pod %s knows %s, not %q", ErrUnknownMessage, s.Name, s.known(), name)
 	}
 	v := reflect.New(h.message)
 	if len(bytes.TrimSpace(body)) == 0 && h.message.Kind() == reflect.Struct {

@@ -81,6 +81,9 @@ func violations(err *jsonschema.ValidationError) *SchemaError {
 	return &SchemaError{Violations: l.all[:n:n], More: len(l.all) - n}
 }
 
+// typesURL is where JSON Schema says what may stand as a type.
+const typesURL = "https://json-schema.org/draft/2020-12/meta/validation#/properties/type"
+
 type lister struct {
 	printer *message.Printer
 	all     []Violation
@@ -99,6 +102,10 @@ func (l *lister) take(e *jsonschema.ValidationError) {
 	case *kind.FalseSchema:
 		l.add(e.InstanceLocation, "it is not allowed here")
 	case *kind.AnyOf:
+		if e.SchemaURL == typesURL { // each alternative alone would pass for the only one
+			l.add(e.InstanceLocation, "a type is array, boolean, integer, null, number, object or string, or a list of some of these, each once")
+			return
+		}
 		l.add(e.InstanceLocation, fmt.Sprintf("it fits none of %d alternatives", len(e.Causes)))
 		l.takeAll(e.Causes)
 	case *kind.OneOf:

@@ -141,7 +141,9 @@ func (s *Spec) setCreation(c Creation) error {
 // mayCreate says why a message must not create an entity, or nil.
 func (s *Spec) mayCreate(name string, m *Message) error {
 	switch {
-	case m.NoCreate || !m.handler.creates:
+	case m.NoCreate && m.handler.creates:
+		return fmt.Errorf("%w: %s/%s, and only one that is there can be changed so", ErrNotFound, s.Name, name)
+	case !m.handler.creates:
 		return fmt.Errorf("%w: %s/%s, and %q does not create it", ErrNotFound, s.Name, name, m.handler.name)
 	case s.names != nil && !s.names.MatchString(name):
 		return fmt.Errorf("%w: %s/%s, and it cannot be created: the pod takes names that match %s", ErrNotFound, s.Name, name, s.creation.Names)

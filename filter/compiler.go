@@ -82,7 +82,20 @@ func newCompiler(text string) (*compiler, error) {
 	if t := checked.OutputType(); !t.IsExactType(types.BoolType) && !t.IsExactType(types.DynType) {
 		return nil, c.errorAt(c.tree.Expr(), "expression gives %s: a filter gives true or false", cel.FormatCELType(t))
 	}
+	if e := c.tree.Expr(); e.Kind() == ast.CallKind && arithmetic(e.AsCall().FunctionName()) {
+		return nil, c.errorAt(e, "expression gives no bool: a filter gives true or false")
+	}
 	return c, c.checkFunctions()
+}
+
+// arithmetic says whether an operator gives a bool for no operands at all, which
+// cel-go does not tell of those whose types only a state knows.
+func arithmetic(operator string) bool {
+	switch operator {
+	case operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate:
+		return true
+	}
+	return false
 }
 
 // syntaxError makes one error of cel-go's.

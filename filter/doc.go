@@ -32,7 +32,9 @@
 // null, a division by zero: such a part of an expression has no answer. The
 // whole has none either and the entity does not match, unless && or || do not
 // need the part: state.a > 1 || true is true for every entity. This is no error;
-// has(state.a) asks whether a key is there.
+// has(state.a) asks whether a key is there. So it is with a whole that is neither
+// true nor false, as state.a where that is a number. What is no bool for any
+// entity, such as name or state.a + state.b, is a [SyntaxError].
 //
 // # Bounds
 //

@@ -126,6 +126,8 @@ func TestSyntaxErrors(t *testing.T) {
 		"true &&\n  name == 3": {2, 8, "no matching overload"},
 		`"ä" == nme`:           {1, 8, "undeclared reference to 'nme'"},
 		`name`:                 {1, 1, "expression gives string"},
+		`state.a + state.b`:    {1, 9, "expression gives no bool"},
+		`-state.a`:             {1, 1, "expression gives no bool"},
 		`state.a + 1 == 2 && state.s.replace("a", "b") == "c"`: {1, 36, "function replace is not allowed"},
 		`name.matches("(")`:                                          {1, 14, "invalid matches argument"},
 		`state.a == state.b.format([1])`:                             {1, 26, "function format is not allowed"},

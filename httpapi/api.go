@@ -187,13 +187,29 @@ func (a *API) unrouted(err error, c echo.Context) {
 	f := refuse(CodeNotFound, "there is nothing at this path; /openapi.json lists what there is, and a slash in a name is written %2F")
 	switch {
 	case errors.Is(err, echo.ErrMethodNotAllowed):
-		f = refuse(CodeMethodNotAllowed, "the path takes "+c.Response().Header().Get(echo.HeaderAllow))
+		f = refuse(CodeMethodNotAllowed, "the path takes "+c.Response().Header().Get(echo.HeaderAllow)+elsewhere(c.Path()))
 	case !errors.Is(err, echo.ErrNotFound):
 		f = failureOf(err)
 		a.note(c.Request(), f)
 	}
 	f.write(c.Response())
 }
+
+// elsewhere says where to send what people send to a route that does not take it.
+func elsewhere(route string) string {
+	switch route {
+	case pattern(entityRoute):
+		return "; a PUT or PATCH of the state goes to …/state, and a message to …/messages/{type}"
+	case pattern(podRoute + "/entities"):
+		return "; the first message to an entity, or a PUT of its state, creates it"
+	case "/v1/pods", pattern(podRoute):
+		return "; a PUT of /v1/pods/{pod} declares a pod"
+	}
+	return ""
+}
+
+// pattern is a path with parameters as the router has it.
+func pattern(path string) string { return strings.NewReplacer("{", ":", "}", "").Replace(path) }
 
 // register puts the operations into the router and into the document. Huma's
 // own handling of bodies and parameters is not used: bodies must pass as bytes,
@@ -229,7 +245,7 @@ func (a *API) register() {
 		}
 		api.Adapter().Handle(described, func(ctx huma.Context) { handle(humaecho.Unwrap(ctx)) })
 		if op.method == http.MethodGet && !op.streams {
-			a.router.HEAD(strings.NewReplacer("{", ":", "}", "").Replace(op.path), func(c echo.Context) error {
+			a.router.HEAD(pattern(op.path), func(c echo.Context) error {
 				handle(c)
 				return nil
 			})

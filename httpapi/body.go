@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,7 @@ func (c *call) bodyUpTo(limit int64, types ...string) ([]byte, error) {
 	case len(data) > 0 && c.r.Header.Get("Content-Type") == "":
 		return nil, c.unsupported(types)
 	}
+	c.empty = len(bytes.TrimSpace(data)) == 0
 	return data, nil
 }
 
@@ -62,8 +64,12 @@ func (c *call) readBody(limit int64) ([]byte, error) {
 }
 
 func (c *call) unsupported(types []string) error {
+	is := "has no type"
+	if t := c.r.Header.Get("Content-Type"); t != "" {
+		is = fmt.Sprintf("is of the type %q", t)
+	}
 	return &failure{
-		code: CodeUnsupportedMedia, detail: fmt.Sprintf("the body is of the type %q; send %s", c.r.Header.Get("Content-Type"), strings.Join(types, " or ")),
+		code: CodeUnsupportedMedia, detail: fmt.Sprintf("the body %s; send it with the header Content-Type: %s", is, strings.Join(types, " or ")),
 		header: [2]string{"Accept", strings.Join(types, ", ")},
 	}
 }

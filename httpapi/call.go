@@ -12,6 +12,7 @@ import (
 
 	"github.com/twinsrv/twinsrv/actor/patterns"
 	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/pod"
 )
 
@@ -22,6 +23,7 @@ type call struct {
 	w   http.ResponseWriter
 	r   *http.Request
 	target
+	empty bool // the body was read, and has nothing in it
 }
 
 // thePod returns the pod that the path names.
@@ -147,8 +149,14 @@ func (a *API) serve(op *operation, w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		f := failureOf(err)
-		if f.code == CodeOutcomeUnknown && !op.writes() {
+		switch {
+		case c.empty && errors.Is(f, entity.ErrMalformed):
+			f = refuse(CodeMalformed, "the body is empty, and must be JSON")
+		case op.writes():
+		case f.code == CodeOutcomeUnknown:
 			f = refuse(CodeTimedOut, "there was no answer in time; nothing was changed")
+		case f.code == CodeStoreUnavailable && errors.Is(f, persist.ErrUnavailable):
+			f.detail = "the store cannot be read at the moment; try again"
 		}
 		a.note(r, f)
 		f.write(w)

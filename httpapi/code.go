@@ -65,7 +65,7 @@ const (
 
 	CodeNoBackup Code = "no_backup" // the store cannot write itself out
 
-	CodeStoreUnavailable Code = "store_unavailable" // the store takes nothing at the moment; nothing was applied
+	CodeStoreUnavailable Code = "store_unavailable" // the store takes nothing, or cannot be read, at the moment; nothing was applied
 	CodeQuarantined      Code = "quarantined"       // the entity's record cannot be read
 	CodeNotReady         Code = "not_ready"         // something is missing, which the detail names
 	CodeStopping         Code = "stopping"          // the server is being stopped

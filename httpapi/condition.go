@@ -48,7 +48,7 @@ type tag struct {
 // parseTags reads the values of one header: * or a list of entity tags
 // (RFC 9110, section 8.8.3).
 func parseTags(header string, values []string) (tags []tag, star bool, err error) {
-	bad := refuse(CodeBadCondition, header+` is neither * nor a list of entity tags such as "7-3"`)
+	bad := refuse(CodeBadCondition, header+` is neither * nor a list of entity tags, with their quotes, such as "7-3"`)
 	text := strings.Join(values, ",")
 	if strings.Trim(text, " \t") == "*" {
 		return nil, true, nil

@@ -61,6 +61,9 @@ func TestHistory(t *testing.T) {
 
 	first := w.get(room).etag()
 	w.delete(room).is(204)
+	require.Contains(t, w.get(room+"/history").is(404, "no_such_entity").body, "?earlier=true")
+	w.get(room + "/history?earlier=true").is(200).into(&list)
+	require.Len(t, list.Items, 6)
 	w.put(room+"/state", `{"celsius":7}`).is(201)
 	require.NotEqual(t, first, w.get(room).etag())
 	w.get(room + "/history").is(200).into(&list)

@@ -10,7 +10,7 @@ func historyOperations() []operation {
 	return []operation{
 		{
 			method: http.MethodGet, path: entityRoute + "/history", id: "get-history", summary: "The changes of an entity, oldest first", handle: getHistory,
-			description: "Reads what the history keeps of the present life, or of another one, or with earlier=true of all: from one revision to another, both included. What is kept the pod's description says; what retention has dropped of the life that a page begins with the page does.",
+			description: "Reads what the history keeps of the present life, or of another one, or with earlier=true of all, also of an entity that was deleted: from one revision to another, both included. What is kept the pod's description says; what retention has dropped of the life that a page begins with the page does.",
 			query:       []string{"from", "to", "life", "earlier", "limit", "cursor", "timeout"},
 			answers:     []answerDoc{{status: http.StatusOK, description: "A page.", shape: reflect.TypeFor[HistoryList]()}},
 			codes:       codes,

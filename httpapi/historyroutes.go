@@ -83,6 +83,9 @@ func getHistory(c *call) error {
 	}
 	defer cancel()
 	page, err := p.History(ctx, c.entity, o)
+	if errors.Is(err, entity.ErrNotFound) && ctx.Err() == nil {
+		return refuse(CodeNoSuchEntity, err.Error()+"; if it was deleted, ?earlier=true shows what the history keeps of it")
+	}
 	if err != nil {
 		return inTime(ctx, err)
 	}
@@ -131,7 +134,7 @@ func (c *call) historyOptions() (o pod.HistoryOptions, err error) {
 		return o, err
 	}
 	if o.After, err = entity.ParseETag(after); err != nil {
-		return o, refuse(CodeBadQuery, "cursor is not one that this list gave as next")
+		return o, refuse(CodeBadQuery, "cursor is not one that this list gave as next; leave it out to begin with the first page")
 	}
 	return o, nil
 }

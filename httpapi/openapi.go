@@ -217,7 +217,7 @@ func (op *operation) parameter(in, name string) *huma.Param {
 	case "aggregate":
 		p.Description = "What is wanted of each group, with commas between: count, sum, avg, min or max of a path, such as avg(state.celsius)."
 	case "filter":
-		p.Description = "An expression in CEL over the entity (pod, name, life, revision, changed, state), such as state.celsius > 21.0 && name.startsWith(\"tower-\"): only what matches. A missing key is no match."
+		p.Description = "An expression in CEL over the entity (pod, name, life, revision, changed, state), such as state.celsius > 21.0 && name.startsWith(\"tower-\"): only what matches. A missing key is no match, and neither is a result other than true or false."
 	case "after":
 		p.Description = "The id of an event: the stream goes on behind it. 0 begins with the oldest change that is kept."
 		p.Schema = &huma.Schema{Type: huma.TypeInteger, Minimum: number(0)}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"reflect"
 
@@ -153,7 +154,11 @@ func deletePod(c *call) error {
 	}
 	ctx, cancel := c.api.pods.System().WithTimeout(c.r.Context(), timeout)
 	defer cancel()
-	if err := c.api.pods.Drop(ctx, c.pod, cascade); err != nil {
+	err = c.api.pods.Drop(ctx, c.pod, cascade)
+	switch {
+	case errors.Is(err, pod.ErrNotEmpty):
+		return refuse(CodePodNotEmpty, err.Error()+"; ?cascade=true deletes them with it")
+	case err != nil:
 		return err
 	}
 	c.w.WriteHeader(http.StatusNoContent)

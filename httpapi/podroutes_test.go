@@ -43,7 +43,7 @@ func TestPods(t *testing.T) {
 	w.put("/v1/pods/more", `{"type":7}`).is(400, "malformed")
 	w.get("/v1/pods/more").is(404, "no_such_pod")
 
-	w.delete("/v1/pods/docs").is(409, "pod_not_empty")
+	require.Contains(t, w.delete("/v1/pods/docs").is(409, "pod_not_empty").body, "?cascade=true deletes them with it")
 	w.delete("/v1/pods/docs?cascade=perhaps").is(400, "bad_query")
 	w.delete("/v1/pods/docs?cascade=false").is(409, "pod_not_empty")
 	w.get("/v1/pods/docs/entities/r1").is(200)

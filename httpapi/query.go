@@ -153,7 +153,7 @@ func (c *call) behind(cursor string) (name string, err error) {
 	data, err := base64.RawURLEncoding.DecodeString(cursor)
 	after, of := bytes.CutPrefix(data, c.list())
 	if err != nil || !of {
-		return "", refuse(CodeBadQuery, "cursor is not one that this list gave as next")
+		return "", refuse(CodeBadQuery, "cursor is not one that this list gave as next; leave it out to begin with the first page")
 	}
 	return string(after), nil
 }

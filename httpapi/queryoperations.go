@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-const queryText = "Finds entities as they are acknowledged: it sees every write that was acknowledged before, and wakes nobody. A filter is an expression in CEL; a missing key is no match. " +
+const queryText = "Finds entities as they are acknowledged: it sees every write that was acknowledged before, and wakes nobody. A filter is an expression in CEL; a missing key is no match, and neither is a result other than true or false. " +
 	"Sorted or not, an entity that does not change between two pages is on exactly one. Groups come in place of entities, with what is asked for of each. " +
 	"Equality and ranges on a path that the pod declares as an index cost what they find."
 

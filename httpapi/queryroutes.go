@@ -217,7 +217,7 @@ func (c *call) find(p *pod.Pod, r QueryRequest) error {
 	}
 	switch {
 	case errors.Is(err, pod.ErrCursor):
-		return refuse(CodeBadQuery, "cursor is not one that this query gave as next")
+		return refuse(CodeBadQuery, "cursor is not one that this query gave as next; leave it out to begin with the first page")
 	case errors.Is(err, pod.ErrTooManyGroups):
 		return refuse(CodeTooCostly, err.Error())
 	case err != nil:

@@ -112,9 +112,9 @@ func TestMalformedAndUnknown(t *testing.T) {
 		w.patch(room+"/state", body).is(400, "malformed")
 		w.put("/v1/pods/docs", body).is(400, "malformed")
 	}
-	w.put(room+"/state", ``).is(400, "malformed")
-	w.patch(room+"/state", ``).is(400, "malformed")
-	w.post(room+"/messages/merge", ``).is(400, "malformed")
+	for _, a := range []answer{w.put(room+"/state", ``), w.put(room+"/state", "\n"), w.patch(room+"/state", ``), w.post(room+"/messages/merge", ``), w.put("/v1/pods/docs", ``), w.post("/v1/query", ``)} {
+		require.Contains(t, a.is(400, "malformed").body, "the body is empty, and must be JSON")
+	}
 	w.post(room+"/messages/set", `{"pointer":7}`).is(400, "malformed")
 	w.post(room+"/messages/set", `{"pointer":"/a","valeu":7}`).is(422, "unknown_field")
 	w.get("/v1/pods/gauges/entities/g").is(404, "no_such_entity") // nothing came of any of it
@@ -134,10 +134,10 @@ func TestNothingThere(t *testing.T) {
 	w.post("/v1/pods/nope/entities/a/messages/merge", `{}`).is(404, "no_such_pod")
 	w.get(room).is(404, "no_such_entity")
 	w.get(room+"/state").is(404, "no_such_entity")
-	w.patch(room+"/state", `{"a":1}`).is(404, "no_such_entity")
+	require.Contains(t, w.patch(room+"/state", `{"a":1}`).is(404, "no_such_entity").body, "only one that is there can be changed so")
 	w.get(room).is(404, "no_such_entity") // PATCH creates nothing
 	w.post(room+"/messages/remove", `{"pointer":"/a"}`).is(404, "no_such_entity")
-	w.post(room+"/messages/nope", `{}`).is(404, "no_such_message")
+	require.Contains(t, w.post(room+"/messages/nope", `{}`).is(404, "no_such_message").body, `pod docs knows merge, patch, remove, set, not \"nope\"`)
 	w.post(room+"/messages/", `{}`).is(404, "no_such_message")
 	for _, target := range []string{"/v1", "/explorer/none.js", "/explorer/index.html", "/explorer/static", "/explorer/%2e%2e", "/explorer/doc.go", "/index.html", "/v1/", "/v1/pods/docs/", "/v1/pods/docs/nope", room + "/", room + "/nope", "/V1/pods", "/v1/quarantine/", "/v1//pods", "/v1/./pods", "/openapi.yaml", "/docs", "/schemas/Ack.json", "/favicon.ico", "/v1/pods/docs/entities/a/b"} {
 		w.get(target).is(404, "not_found")
@@ -157,6 +157,11 @@ func TestMethodNotAllowed(t *testing.T) {
 	w.post("/v1/pods/docs", `{}`).is(405, "method_not_allowed")
 	w.delete(room+"/state").is(405, "method_not_allowed")
 	w.get(room+"/messages/set").is(405, "method_not_allowed")
+	for target, says := range map[string]string{
+		room: "goes to …/state", "/v1/pods/docs/entities": "creates it", "/v1/pods": "declares a pod", "/v1/pods/docs": "declares a pod",
+	} {
+		require.Contains(t, w.post(target, `{}`).is(405, "method_not_allowed").body, says, target)
+	}
 	require.NotEmpty(t, w.do(http.MethodOptions, room, "").is(204).header.Get("Allow"))
 
 	const typed = "/v1/pods/gauges/entities/g/state"
@@ -188,7 +193,8 @@ func TestBodies(t *testing.T) {
 	require.Equal(t, "application/merge-patch+json, application/json-patch+json, application/json",
 		w.patch(room+"/state", `{}`, "Content-Type", "text/plain").header.Get("Accept"))
 	w.put(room+"/state", `{}`, "Content-Type", "application/merge-patch+json").is(415, "unsupported_media_type")
-	w.put(room+"/state", `{}`, "Content-Type", "").is(415, "unsupported_media_type") // none at all
+	require.Contains(t, w.put(room+"/state", `{}`, "Content-Type", "").is(415, "unsupported_media_type").body,
+		"the body has no type; send it with the header Content-Type: application/json")
 	w.put(room+"/state", `{}`, "Content-Encoding", "gzip").is(415, "unsupported_media_type")
 	w.put(room+"/state", `{}`, "Content-Type", "Application/JSON;charset=UTF-8").is(200)
 }
@@ -279,8 +285,10 @@ func TestStoreFaults(t *testing.T) {
 	require.Equal(t, "1", down.header.Get("Retry-After"))
 	w.get("/healthz").is(503, "store_unavailable")
 	w.put("/v1/pods/more", `{"type":"document"}`).is(503, "store_unavailable")
-	w.get("/v1/pods/docs/entities/absent").is(503, "store_unavailable")
-	w.get("/v1/pods/docs/entities").is(503, "store_unavailable")
+	require.Contains(t, down.body, "nothing was changed")
+	for _, read := range []answer{w.get("/v1/pods/docs/entities/absent"), w.get("/v1/pods/docs/entities"), w.post("/v1/pods/docs/query", `{"filter":"state.a > 1"}`)} {
+		require.Contains(t, read.is(503, "store_unavailable").body, "the store cannot be read at the moment; try again")
+	}
 	w.store.FailReopens(0)
 	require.Eventually(t, func() bool { return w.get("/healthz").status == 200 }, eventually, tick)
 	require.Eventually(t, func() bool { return w.put(room+"/state", `{"a":3}`).status == 200 }, eventually, tick)

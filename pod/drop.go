@@ -64,7 +64,7 @@ func (p *Pods) remove(ctx context.Context, pod *Pod, half bool) error {
 func (p *Pod) empty(ctx context.Context) error {
 	page, err := p.store().List(ctx, p.name, persist.ListOptions{Limit: 1})
 	if err == nil && len(page.Items) > 0 {
-		err = fmt.Errorf("%w: it has entities, such as %q; cascade deletes them", ErrNotEmpty, page.Items[0].Name)
+		err = fmt.Errorf("%w: it has entities, such as %q", ErrNotEmpty, page.Items[0].Name)
 	}
 	return err
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -20,10 +23,8 @@ import (
 func TestTheTourOfTheReadme(t *testing.T) {
 	t.Parallel()
 	needCurl(t)
-	tour := tourOf(t, filepath.Join("..", "..", "README.md"))
-	s := &tourServer{program: filepath.Join(t.TempDir(), "twinsrv"), data: t.TempDir()}
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", s.program, "github.com/twinsrv/twinsrv/cmd/twinsrv").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	tour := blocksOf(t, "## A tour")
+	s := &tourServer{program: buildServer(t), data: t.TempDir()}
 	defer s.kill()
 	starts, answers := 0, 0
 	got := "" // the last command's answer, to be compared
@@ -50,6 +51,60 @@ func TestTheTourOfTheReadme(t *testing.T) {
 	require.Equal(t, 6, answers)
 }
 
+// The commands that the README has for beside the example print something once
+// the simulated day is over.
+func TestTheCommandsBesideTheExample(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	lines, w := io.Pipe()
+	ended := make(chan error, 1)
+	terminal, data := noTerminal(t), t.TempDir()
+	go func() {
+		err := run(ctx, []string{"--data", data, "--listen", "127.0.0.1:0"}, w, terminal)
+		_ = w.Close()
+		ended <- err
+	}()
+	address := ""
+	for scan := bufio.NewScanner(lines); scan.Scan() && !strings.Contains(scan.Text(), "messages to send"); {
+		if _, a, ok := strings.Cut(scan.Text(), " on http://"); ok {
+			address = a
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	program, tried := buildServer(t), 0
+	for line := range strings.Lines(blocksOf(t, "## Run it")[1].text) {
+		arguments, is := strings.CutPrefix(line, "bin/twinsrv ")
+		if !is {
+			require.Equal(t, "go build -o bin/ ./cmd/twinsrv\n", line)
+			continue
+		}
+		cmd := exec.CommandContext(ctx, "sh", "-c", "exec "+program+" "+arguments)
+		cmd.Env = append(os.Environ(), "TWINSRV_SERVER=http://"+address)
+		stdout, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		first, err := bufio.NewReader(stdout).ReadString('\n')
+		_ = cmd.Process.Kill() // a watch goes on
+		_ = cmd.Wait()
+		require.NoError(t, err, line)
+		require.Equal(t, "{", first[:1], line)
+		tried++
+	}
+	require.Equal(t, 3, tried)
+	cancel()
+	require.NoError(t, <-ended)
+}
+
+// buildServer returns the path of the program twinsrv.
+func buildServer(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "twinsrv")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, "github.com/twinsrv/twinsrv/cmd/twinsrv").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return program
+}
+
 func needCurl(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("curl"); err == nil {
@@ -64,20 +119,20 @@ func needCurl(t *testing.T) {
 // block is a fenced block of a page.
 type block struct{ kind, text string }
 
-// tourOf returns the blocks of the README's tour.
-func tourOf(t *testing.T, path string) (tour []block) {
+// blocksOf returns the blocks of the README below a heading.
+func blocksOf(t *testing.T, heading string) (blocks []block) {
 	t.Helper()
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	require.NoError(t, err)
-	_, text, found := strings.Cut(string(data), "\n## A tour")
+	_, text, found := strings.Cut(string(data), "\n"+heading)
 	require.True(t, found)
 	text, _, found = strings.Cut(text, "\n## ")
 	require.True(t, found)
 	for _, m := range regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
-		tour = append(tour, block{m[1], m[2]})
+		blocks = append(blocks, block{m[1], m[2]})
 	}
-	require.Equal(t, 2*len(tour), strings.Count(text, "```"), "every fence of the tour is understood")
-	return tour
+	require.Equal(t, 2*len(blocks), strings.Count(text, "```"), "every fence is understood")
+	return blocks
 }
 
 // undated puts the same time into every answer.
