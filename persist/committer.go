@@ -74,8 +74,9 @@ type Committer struct {
 	queue   []pending
 	running bool
 	closed  bool
-	down    error // why the store is being reopened; nil while it serves
-	jobs    int   // background jobs that run
+	down    error         // why the store is being reopened; nil while it serves
+	pause   time.Duration // the last one before a try to reopen it; 0: it has taken units since
+	jobs    int           // background jobs that run
 	idle    []*actor.Waiter
 	taken   uint64 // units that were ever queued
 	done    uint64 // of these, how many have their outcome
@@ -257,6 +258,7 @@ func (c *Committer) commit(group []pending) {
 		c.fault(err)
 		c.settle(live, nil, err)
 	case err == nil:
+		c.proven(outcomes)
 		c.settle(live, outcomes, nil)
 	case errors.Is(err, ErrInvalid) && len(live) > 1 && !mutant.On(mutant.BadUnitFailsGroup):
 		half := len(live) / 2
