@@ -121,7 +121,8 @@ func NewCommitter(sys *actor.System, store PersistenceService, cfg CommitterConf
 // Service returns the store behind the committer, for reading.
 func (c *Committer) Service() PersistenceService { return c.store }
 
-// Down returns why the store takes no writes at the moment, or nil.
+// Down returns why the store takes no writes at the moment, or nil. If it wraps
+// ErrUnavailable, whatever the store shows is durable all the same.
 func (c *Committer) Down() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -220,7 +221,7 @@ func (c *Committer) take() (group []pending, refuse error) {
 	c.queue = c.queue[n:]
 	switch {
 	case c.down != nil:
-		refuse = fmt.Errorf("%w: it is being reopened after: %v", ErrUnavailable, c.down)
+		refuse = fmt.Errorf("%w: it is being reopened after: %v", undone(c.down), c.down)
 	case c.closed:
 		refuse = fmt.Errorf("%w: the committer is closed", ErrUnavailable)
 	}

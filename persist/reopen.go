@@ -1,6 +1,8 @@
 package persist
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -16,13 +18,24 @@ func (c *Committer) fault(cause error) {
 	}
 	c.mu.Lock()
 	first := c.down == nil
-	c.down = cause
+	if first || !errors.Is(cause, ErrUnavailable) {
+		c.down = cause
+	}
 	c.mu.Unlock()
 	if first {
 		pause := c.nextPause()
 		c.sys.Logger().Error("the store failed and is being reopened; writes are refused meanwhile", "error", cause, "next_try_in", pause)
 		c.sys.Go(func() { c.reopen(r, pause) })
 	}
+}
+
+// undone is the kind of a unit's failure when the store's has kept it from being
+// done.
+func undone(store error) error {
+	if errors.Is(store, ErrNoRoom) {
+		return fmt.Errorf("%w: %w", ErrUnavailable, ErrNoRoom)
+	}
+	return ErrUnavailable
 }
 
 // nextPause returns how long to wait for the next try to reopen the store.

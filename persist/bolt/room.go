@@ -43,7 +43,7 @@ func (s *Store) tryRoom() error {
 		return nil
 	}
 	if err := occupy(s.path, min(s.wanted, maxTry)); err != nil {
-		return fmt.Errorf("%s: %w: a commit has found no room, and there is none yet: make room on its disk: %w", s.path, persist.ErrUnavailable, err)
+		return fmt.Errorf("%s: %w: a commit has found no room, and there is none yet: %w: %w", s.path, persist.ErrUnavailable, persist.ErrNoRoom, err)
 	}
 	s.wanted = 0
 	return nil

@@ -340,7 +340,7 @@ func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
 				return err
 			case noRoom(err):
 				s.wanted = pagesOf(tx)
-				return fmt.Errorf("%s: %w: there is no room for it, nothing was done: make room on its disk: %w", s.path, persist.ErrUnavailable, err)
+				return fmt.Errorf("%s: %w: nothing was done: %w: %w", s.path, persist.ErrUnavailable, persist.ErrNoRoom, err)
 			}
 		}
 		s.fail(err, stuck)

@@ -184,7 +184,7 @@ func (s *Store) makeRoom(ctx context.Context, bytes int64) error {
 		}
 		if err := s.foldStep(ctx); err != nil {
 			// The error's own kind is that of the fold, and not of the commit.
-			return fmt.Errorf("%w: the commit log is full, nothing was done: if the disk is full, make room on it: %v", persist.ErrUnavailable, err)
+			return fmt.Errorf("%w: the commit log is full, nothing was done: %v", undone(err), err)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func (s *Store) attach(ctx context.Context) error {
 		return fmt.Errorf("%s: %w: nothing was done: sync %s: %w", s.dir, persist.ErrUnavailable, s.current.name, err)
 	}
 	if err := s.behind.Fold(ctx, persist.Fold{Mark: persist.Mark{Log: s.log, Through: s.group}}); err != nil {
-		return fmt.Errorf("%s: %w: nothing was done: note in the store behind that it has a log: %v", s.dir, persist.ErrUnavailable, err)
+		return fmt.Errorf("%s: %w: nothing was done: note in the store behind that it has a log: %v", s.dir, undone(err), err)
 	}
 	s.attached = true
 	return nil

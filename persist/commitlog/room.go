@@ -2,7 +2,9 @@ package commitlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/twinsrv/twinsrv/persist"
 )
@@ -64,7 +66,7 @@ func (s *Store) resume(ctx context.Context) error {
 			return s.noRoom(err)
 		}
 		if ferr := s.foldStep(ctx); ferr != nil {
-			return s.noRoom(fmt.Errorf("%w, and what it has cannot be folded: %v", err, ferr))
+			return s.noRoom(fmt.Errorf("%w, and what is there cannot be folded: %v", err, ferr))
 		}
 	}
 	return nil
@@ -72,5 +74,14 @@ func (s *Store) resume(ctx context.Context) error {
 
 // noRoom is the error of a commit for which a segment could not be made.
 func (s *Store) noRoom(err error) error {
-	return fmt.Errorf("%s: %w: nothing was done: if the disk is full, make room on it: %w", s.dir, persist.ErrUnavailable, err)
+	return fmt.Errorf("%s: %w: nothing was done: %w", s.dir, undone(err), err)
+}
+
+// undone is the kind of a commit's error when err has kept it from being done.
+// Of the kinds that err has, only that the disk is full is the commit's, too.
+func undone(err error) error {
+	if errors.Is(err, persist.ErrNoRoom) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: %w", persist.ErrUnavailable, persist.ErrNoRoom)
+	}
+	return persist.ErrUnavailable
 }

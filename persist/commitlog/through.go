@@ -37,7 +37,7 @@ func (s *Store) alone(ctx context.Context, fn func() error) error {
 
 func (s *Store) undrained(err error) error {
 	// The error's own kind is that of the fold.
-	return fmt.Errorf("%w: nothing was done: %v", persist.ErrUnavailable, err)
+	return fmt.Errorf("%w: nothing was done: %v", undone(err), err)
 }
 
 // written takes over the position of the store behind after it was written to,
