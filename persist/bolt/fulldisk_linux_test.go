@@ -150,7 +150,26 @@ func playSizeLimit(s *Store) error {
 		return err
 	}
 	f := filler{s: s}
-	return f.play(false, func() error { return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit) })
+	if err := f.play(false, func() error { return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit) }); err != nil {
+		return err
+	}
+	small.Cur = uint64(2 * os.Getpagesize()) // the meta pages can be written, and no others
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small); err != nil {
+		return err
+	}
+	for _, cfg := range []Config{{NoVerify: true}, {VerifyFirst: true}} {
+		var err error
+		if f.s, err = Open(s.path, cfg); err != nil {
+			return fmt.Errorf("open where the first commit finds no room: %w", err)
+		}
+		if f.s.wanted == 0 {
+			return errors.New("the first commit found room")
+		}
+		if err := errors.Join(f.whole(), f.fill(), f.whole(), f.s.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // playSmallDisk is the child of the second test, in a namespace where it may
