@@ -69,6 +69,7 @@ type sentinel struct {
 func sentinels() []sentinel {
 	const unknown = "there was no answer in time: the change may or may not have been made; read the entity again"
 	const down = "the store takes nothing at the moment; nothing was changed, so try again"
+	const full = "the disk that the store is on is full; nothing was changed, and nothing will be before there is room: make some"
 	const stopping = "the server is being stopped"
 	return []sentinel{
 		{patterns.ErrOverloaded, CodeOverloaded, ""},
@@ -95,6 +96,7 @@ func sentinels() []sentinel {
 		{actor.ErrMailboxFull, CodeMailboxFull, ""},
 		{actor.ErrTimeout, CodeOutcomeUnknown, unknown},
 		{patterns.ErrCancelled, CodeOutcomeUnknown, unknown},
+		{persist.ErrNoRoom, CodeStoreUnavailable, full},
 		{persist.ErrUnavailable, CodeStoreUnavailable, down},
 		{persist.ErrUnknown, CodeOutcomeUnknown, unknown},
 		{persist.ErrInvalid, CodeStoreRefused, ""},

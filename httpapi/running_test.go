@@ -74,6 +74,22 @@ func TestReady(t *testing.T) {
 	require.Eventually(t, func() bool { return w.get("/readyz").status == 200 }, eventually, tick)
 }
 
+// TestAStoreThatTakesNothingIsRead: what failed was not done, so that whatever the
+// store shows is durable.
+func TestAStoreThatTakesNothingIsRead(t *testing.T) {
+	w := newWorld(t)
+	w.post(addG, `{"n":1}`).is(200)
+	w.store.FailReopens(1_000_000)
+	defer w.store.OnUnits(func(persist.Unit) bool { return true }, persisttest.FailBefore)()
+	for range 3 {
+		w.post(addG, `{"n":1}`).is(503, "store_unavailable")
+		w.get("/readyz").is(503, "store_unavailable")
+		w.get(gaugeG).is(200)
+		w.watch("/v1/watch")
+	}
+	require.Contains(t, w.get("/metrics").body, "twinsrv_store_up 0")
+}
+
 func TestMetrics(t *testing.T) {
 	w := newWorld(t)
 	w.docs()

@@ -1,12 +1,15 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"reflect"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/twinsrv/twinsrv/persist"
 )
 
 // Health says whether the server serves, and on what.
@@ -56,18 +59,26 @@ type Limits struct {
 func getHealth(c *call) error {
 	pods := c.api.pods
 	if err := pods.Committer().Down(); err != nil {
-		return refuse(CodeStoreUnavailable, "the store failed and is being reopened; reads go on where they can")
+		return refuse(CodeStoreUnavailable, whyDown(err)+"; reads go on where they can")
 	}
 	return c.json(http.StatusOK, Health{
 		Status: "ok", Store: c.api.cfg.Store, Version: c.api.cfg.Version, Pods: len(pods.All()), Active: pods.Active(), Quarantined: len(pods.Quarantined()),
 	})
 }
 
+// whyDown says why the store takes no writes, and nothing about the machine.
+func whyDown(err error) string {
+	if errors.Is(err, persist.ErrNoRoom) {
+		return "the disk that the store is on is full; it takes writes once there is room"
+	}
+	return "the store failed and is being reopened"
+}
+
 // getReadiness answers 503 while something is missing.
 func getReadiness(c *call) error {
 	pods := c.api.pods
 	if err := pods.Committer().Down(); err != nil {
-		return refuse(CodeStoreUnavailable, "the store failed and is being reopened")
+		return refuse(CodeStoreUnavailable, whyDown(err))
 	}
 	if c.api.ending.Err() != nil {
 		return refuse(CodeStopping, "the server is being stopped")

@@ -74,8 +74,9 @@ type Committer struct {
 	queue   []pending
 	running bool
 	closed  bool
-	down    error // why the store is being reopened; nil while it serves
-	jobs    int   // background jobs that run
+	down    error         // why the store is being reopened; nil while it serves
+	pause   time.Duration // the last one before a try to reopen it; 0: it has taken units since
+	jobs    int           // background jobs that run
 	idle    []*actor.Waiter
 	taken   uint64 // units that were ever queued
 	done    uint64 // of these, how many have their outcome
@@ -120,7 +121,8 @@ func NewCommitter(sys *actor.System, store PersistenceService, cfg CommitterConf
 // Service returns the store behind the committer, for reading.
 func (c *Committer) Service() PersistenceService { return c.store }
 
-// Down returns why the store takes no writes at the moment, or nil.
+// Down returns why the store takes no writes at the moment, or nil. If it wraps
+// ErrUnavailable, whatever the store shows is durable all the same.
 func (c *Committer) Down() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -219,7 +221,7 @@ func (c *Committer) take() (group []pending, refuse error) {
 	c.queue = c.queue[n:]
 	switch {
 	case c.down != nil:
-		refuse = fmt.Errorf("%w: it is being reopened after: %v", ErrUnavailable, c.down)
+		refuse = fmt.Errorf("%w: it is being reopened after: %v", undone(c.down), c.down)
 	case c.closed:
 		refuse = fmt.Errorf("%w: the committer is closed", ErrUnavailable)
 	}
@@ -257,6 +259,7 @@ func (c *Committer) commit(group []pending) {
 		c.fault(err)
 		c.settle(live, nil, err)
 	case err == nil:
+		c.proven(outcomes)
 		c.settle(live, outcomes, nil)
 	case errors.Is(err, ErrInvalid) && len(live) > 1 && !mutant.On(mutant.BadUnitFailsGroup):
 		half := len(live) / 2

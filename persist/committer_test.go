@@ -1,10 +1,13 @@
 package persist_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,8 +30,12 @@ type bench struct {
 }
 
 func newBench(t testing.TB, seed uint64, cfg persist.CommitterConfig) *bench {
+	return newLoggedBench(t, seed, cfg, nil)
+}
+
+func newLoggedBench(t testing.TB, seed uint64, cfg persist.CommitterConfig, log *slog.Logger) *bench {
 	b := &bench{t: t, exec: actortest.NewSeeded(seed), store: persisttest.NewFaultStore(persisttest.NewMemory())}
-	b.sys = actor.NewSystem("bench", actor.Config{Executor: b.exec})
+	b.sys = actor.NewSystem("bench", actor.Config{Executor: b.exec, Logger: log})
 	b.store.Pause = func(ctx context.Context) error {
 		return b.sys.Sleep(ctx, time.Duration(b.sys.Uint64()%3)*time.Millisecond)
 	}
@@ -278,4 +285,45 @@ func TestClosedCommitterRefuses(t *testing.T) {
 	w.write()
 	b.exec.RunFor(time.Second)
 	require.ErrorIs(t, w.results[0].Outcome.Err, persist.ErrUnavailable)
+}
+
+// TestReopenedStoreThatRefusesWrites: reopening it succeeds and proves nothing.
+// The pauses grow until it takes a unit, and begin anew from there.
+func TestReopenedStoreThatRefusesWrites(t *testing.T) {
+	var log bytes.Buffer
+	b := newLoggedBench(t, 1, persist.CommitterConfig{MinBackoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second}, slog.New(slog.NewTextHandler(&log, nil)))
+	defer b.close()
+	heal := b.store.OnUnits(func(u persist.Unit) bool { return u.Key.Name != "refused" }, persisttest.FailBefore)
+	conflict := b.store.OnUnits(func(u persist.Unit) bool { return u.Key.Name == "refused" }, persisttest.ConflictUnit)
+	defer conflict()
+	n, refused := 0, 0
+	for ; n < 6000; n++ { // a minute
+		if b.committer.Down() == nil { // that a unit conflicts does not show that any can be written
+			b.writer("refused").write()
+			b.exec.RunFor(5 * time.Millisecond)
+		}
+		w := b.writer(fmt.Sprint(n))
+		w.write()
+		b.exec.RunFor(10 * time.Millisecond)
+		require.Len(t, w.results, 1, "it fails fast")
+		require.ErrorIs(t, w.results[0].Outcome.Err, persist.ErrUnavailable)
+		if b.committer.Down() != nil {
+			refused++
+		}
+	}
+	require.Greater(t, refused, n*95/100, "it is down while it takes nothing")
+	require.Less(t, b.store.Commits(), 60)
+	require.Less(t, strings.Count(log.String(), "\n"), 80)
+
+	heal()
+	b.exec.RunFor(6 * time.Second)
+	require.NoError(t, b.committer.Down())
+	w := b.writer("a")
+	w.write()
+	b.exec.RunFor(time.Second)
+	require.NoError(t, w.results[0].Outcome.Err)
+	b.store.OnCommit(b.store.Commits()+1, persisttest.FailBefore)
+	b.writer("b").write()
+	b.exec.RunFor(100 * time.Millisecond)
+	require.NoError(t, b.committer.Down(), "a store that was well is tried again soon")
 }

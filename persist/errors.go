@@ -13,6 +13,8 @@ var (
 	// ErrUnavailable says that the store is closed, broken or down and that
 	// nothing was done.
 	ErrUnavailable = errors.New("store unavailable")
+	// ErrNoRoom stands beside ErrUnavailable when the store's disk is full.
+	ErrNoRoom = errors.New("the disk is full, make room on it")
 	// ErrUnknown says that a commit may or may not have been applied.
 	ErrUnknown = errors.New("outcome unknown")
 )

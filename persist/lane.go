@@ -58,5 +58,5 @@ func (l *Lane) settle(p pending, o Outcome) {
 // refusal is the outcome of a unit behind one that failed: it certainly was
 // not applied.
 func (l *Lane) refusal(k Key) error {
-	return fmt.Errorf("%s: %w: an earlier change of it failed: %v", k, ErrUnavailable, l.poison)
+	return fmt.Errorf("%s: %w: an earlier change of it failed: %v", k, undone(l.poison), l.poison)
 }

@@ -93,7 +93,7 @@ func TestAFailingStoreLosesNoJobs(t *testing.T) {
 		persisttest.RefuseUnit, persisttest.ConflictUnit, persisttest.RefuseGroup,
 	}
 	for seed := range uint64(300) {
-		b := newBench(t, seed, persist.CommitterConfig{MaxUnits: 1 + int(seed%7), MinBackoff: 10 * time.Millisecond, MaxBackoff: 100 * time.Millisecond})
+		b := newBench(t, seed, persist.CommitterConfig{MaxUnits: 1 + int(seed%7), MinBackoff: 10 * time.Millisecond, MaxBackoff: 20 * time.Millisecond})
 		o := &office{took: 5 * time.Millisecond}
 		fault := faults[seed%6]
 		for range 6 {

@@ -216,7 +216,9 @@ type Trimmed struct {
 
 // Reopener is implemented by stores that must be opened anew after a commit
 // whose outcome is unknown. Until Reopen returns nil the store is unavailable;
-// afterwards everything that it reads is durable.
+// afterwards everything that it reads is durable. A store that stays open for
+// reading after a commit that has found no room fails Reopen as long as there is
+// none.
 type Reopener interface {
 	Reopen(ctx context.Context) error
 }

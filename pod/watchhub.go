@@ -3,6 +3,7 @@ package pod
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -147,7 +148,7 @@ func (h *hub) settled(ctx context.Context) (uint64, error) {
 	if err := c.Settle(ctx); err != nil {
 		return 0, err
 	}
-	if down := c.Down(); down != nil { // what it holds may not be durable
+	if down := c.Down(); down != nil && !errors.Is(down, persist.ErrUnavailable) { // what it holds may not be durable
 		return 0, fmt.Errorf("%w: it is being reopened after: %v", persist.ErrUnavailable, down)
 	}
 	return position, nil

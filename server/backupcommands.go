@@ -72,11 +72,12 @@ func (c *storeBackup) source(ctx context.Context, given flags) (write func(io.Wr
 	if t.kind == kindPostgres {
 		return nil, "", cli.Usagef("a store in PostgreSQL is backed up by PostgreSQL's own means, such as: pg_dump --format=custom --file=%s --dbname=URL", c.File)
 	}
-	return func(w io.Writer) error { return t.backup(ctx, w) }, t.String(), nil
+	return func(w io.Writer) error { return t.backup(ctx, w, filepath.Dir(c.File)) }, t.String(), nil
 }
 
-// backup writes a backup of a store that no server has open.
-func (t target) backup(ctx context.Context, w io.Writer) error {
+// backup writes a backup of a store that no server has open. Where the store's
+// own disk has no room for that, it takes some in another folder.
+func (t target) backup(ctx context.Context, w io.Writer, other string) error {
 	store, err := t.openExisting(ctx, commandLog())
 	if errors.Is(err, ErrInUse) {
 		return fmt.Errorf("%w, or back up the running server with --server URL", err)
@@ -84,13 +85,34 @@ func (t target) backup(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return withStore(store, func() error {
+	sent := &countingWriter{w: w}
+	err = withStore(store, func() error {
 		b, ok := store.(persist.Backuper)
 		if !ok {
 			return cli.Usagef("%s cannot write itself out", t)
 		}
-		return b.Backup(ctx, w)
+		return b.Backup(ctx, sent)
 	})
+	if err == nil || sent.n > 0 || t.kind != kindBolt || ctx.Err() != nil {
+		return err
+	}
+	commandLog().Warn("the store could not be backed up where it is; a copy of it is made beside the backup", "folder", other, "error", err)
+	if err := t.backupCopy(ctx, w, other); err != nil {
+		return fmt.Errorf("by way of a copy in %s: %w", other, err)
+	}
+	return nil
+}
+
+// countingWriter knows how much was written.
+type countingWriter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *countingWriter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
 }
 
 // stalled is how long a running server may send nothing once it has begun to

@@ -39,7 +39,7 @@ func (t target) openBolt(ctx context.Context, log *slog.Logger, cfg bolt.Config,
 		return nil, err
 	}
 	if use == withoutLog {
-		return t.openPlain(log, cfg)
+		return t.openPlain(ctx, log, cfg)
 	}
 	cfg.CommitLog = true
 	file, err := bolt.Open(t.boltPath(), cfg)
@@ -64,7 +64,7 @@ func (t target) openBolt(ctx context.Context, log *slog.Logger, cfg bolt.Config,
 
 // openPlain opens bolt's file without a log. What a log in front of it has is
 // folded first: closing does that.
-func (t target) openPlain(log *slog.Logger, cfg bolt.Config) (persist.PersistenceService, error) {
+func (t target) openPlain(ctx context.Context, log *slog.Logger, cfg bolt.Config) (persist.PersistenceService, error) {
 	file, err := bolt.Open(t.boltPath(), cfg)
 	if err == nil {
 		return file, nil
@@ -85,8 +85,9 @@ func (t target) openPlain(log *slog.Logger, cfg bolt.Config) (persist.Persistenc
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	if err := logged.Close(); err != nil {
-		return nil, err
+	folded := logged.Fold(ctx) // closing it would not say why that fails
+	if err := errors.Join(folded, logged.Close()); err != nil {
+		return nil, fmt.Errorf("its commit log could not be folded into it, and is still needed: start without --no-commit-log (or without TWINSRV_COMMIT_LOG=false), or make room if the disk is full: %w", err)
 	}
 	if file, err = bolt.Open(t.boltPath(), cfg); err != nil {
 		return nil, err

@@ -13,7 +13,8 @@ type Config struct {
 	MaxRecord int
 	// VerifyFirst has Open check all of the file's pages before it returns, which
 	// takes about a second for a million entities, and commit once to prove that
-	// the file takes writes. Without it Open returns sooner and the check goes on
+	// the file takes writes; when there is no room for that it can be read all the
+	// same. Without it Open returns sooner and the check goes on
 	// beside the serving; see Open.
 	VerifyFirst bool
 	// NoVerify skips the check of the file's pages at Open and Reopen, so that

@@ -60,7 +60,9 @@ func (f *filler) whole() error {
 }
 
 // play fills the disk, looks, tries again, makes room, goes on and opens anew.
-func (f *filler) play(makeRoom func() error) error {
+// full says that the disk has room for nothing else either: then that is seen
+// without a commit.
+func (f *filler) play(full bool, makeRoom func() error) error {
 	if err := f.fill(); err != nil {
 		return err
 	}
@@ -68,8 +70,9 @@ func (f *filler) play(makeRoom func() error) error {
 		return fmt.Errorf("only %d commits fit", len(f.lives))
 	}
 	for range 3 { // the committer does this: it reopens, and tries the next group
-		if err := f.s.Reopen(ctx); err != nil {
-			return err
+		err := f.s.Reopen(ctx)
+		if full != (errors.Is(err, persist.ErrUnavailable) && isNoRoom(err)) || !full && err != nil {
+			return fmt.Errorf("reopened without room: %w", err)
 		}
 		if err := f.whole(); err != nil {
 			return err
@@ -78,9 +81,18 @@ func (f *filler) play(makeRoom func() error) error {
 			return err
 		}
 	}
+	if err := f.again(); err != nil {
+		return err
+	}
 	before := len(f.lives)
 	if err := makeRoom(); err != nil {
 		return err
+	}
+	if err := f.s.Reopen(ctx); err != nil {
+		return fmt.Errorf("there is room: %w", err)
+	}
+	if left, err := filepath.Glob(f.s.path + ".*"); err != nil || left != nil {
+		return fmt.Errorf("left beside the file: %v, %w", left, err)
 	}
 	for range 25 {
 		i := len(f.lives)
@@ -105,6 +117,26 @@ func (f *filler) play(makeRoom func() error) error {
 	return errors.Join(f.whole(), s.Close())
 }
 
+// again opens the file anew in each way, and has it read.
+func (f *filler) again() error {
+	for _, cfg := range []Config{{}, {NoVerify: true}, {VerifyFirst: true}} {
+		err := f.s.Close()
+		if err != nil {
+			return err
+		}
+		if f.s, err = Open(f.s.path, cfg); err != nil {
+			return fmt.Errorf("open without room: %w", err)
+		}
+		if err := f.whole(); err != nil {
+			return err
+		}
+		if err := f.fill(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // playSizeLimit is the child of the first test: its files may not grow.
 func playSizeLimit(s *Store) error {
 	signal.Ignore(syscall.SIGXFSZ)
@@ -118,7 +150,26 @@ func playSizeLimit(s *Store) error {
 		return err
 	}
 	f := filler{s: s}
-	return f.play(func() error { return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit) })
+	if err := f.play(false, func() error { return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit) }); err != nil {
+		return err
+	}
+	small.Cur = uint64(2 * os.Getpagesize()) // the meta pages can be written, and no others
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small); err != nil {
+		return err
+	}
+	for _, cfg := range []Config{{NoVerify: true}, {VerifyFirst: true}} {
+		var err error
+		if f.s, err = Open(s.path, cfg); err != nil {
+			return fmt.Errorf("open where the first commit finds no room: %w", err)
+		}
+		if f.s.wanted == 0 {
+			return errors.New("the first commit found room")
+		}
+		if err := errors.Join(f.whole(), f.fill(), f.whole(), f.s.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // playSmallDisk is the child of the second test, in a namespace where it may
@@ -137,7 +188,7 @@ func playSmallDisk(dir string) error {
 		return err
 	}
 	f := filler{s: s}
-	return f.play(func() error { return os.Remove(ballast) })
+	return f.play(true, func() error { return os.Remove(ballast) })
 }
 
 func TestNoRoomFailsCommitsAloneAndTheStoreGoesOn(t *testing.T) {

@@ -32,13 +32,16 @@ type opened struct {
 	trimmed uint64
 	kinds   map[string]struct{}
 	logged  bool     // a log may stand in front of it
+	made    bool     // the buckets were not there
+	wanted  int64    // see Store.wanted
 	stuck   bool     // bbolt panicked while it held its locks
 	walk    *walking // what is still to be checked; nil: nothing
 }
 
 // open locks, checks and settles the file and hands it to bbolt. A file whose
 // check is not put off has to prove with one synced transaction that it takes
-// writes; of the others, settling shows it.
+// writes, or that nothing but room is missing for them; of the others, settling
+// shows it.
 //
 // The checks run before bbolt sees the file, on the very descriptor that it
 // gets: it would panic on a damaged list of free pages, or ask for as much
@@ -179,10 +182,27 @@ func (o *opened) begin(path string) error {
 			o.stuck = isFault(err)
 		} else {
 			o.stuck = isFault(guard(path, tx.Rollback)) // does nothing when the commit has ended it
+			if o.lacksRoom(tx, err, path) {
+				return nil
+			}
 		}
 		return fmt.Errorf("prepare %s: %w", path, err)
 	}
 	return nil
+}
+
+// lacksRoom says whether a file is as it was, and can be read, though the first
+// transaction has failed: for want of room.
+func (o *opened) lacksRoom(tx *bbolt.Tx, failed error, path string) bool {
+	if o.stuck || o.made || !noRoom(failed) {
+		return false
+	}
+	m, ok, err := readMetas(o.file, path)
+	if !ok || err != nil || m.txid != o.txid-1 {
+		return false
+	}
+	o.txid, o.wanted = m.txid, pagesOf(tx)
+	return true
 }
 
 // look is begin in a file that is still to be checked.
@@ -264,6 +284,7 @@ func (o *opened) create(tx *bbolt.Tx) error {
 			return err
 		}
 	}
+	o.made = true
 	o.format, o.next, o.kinds = formatFirst, 1, map[string]struct{}{}
 	b := tx.Bucket([]byte(metaBucket))
 	if err := putNumber(b, formatKey, o.format); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -45,6 +44,11 @@ type Store struct {
 	gone   bool     // closed by Close, for good
 	walk   *walking // what is still to be checked of the file; nil: nothing
 	ruined error    // the damage that was found, for good
+
+	// wanted is how many bytes of pages a transaction could not write for want of
+	// room, with nothing written since; 0: none. Only the holder of the turn
+	// touches it.
+	wanted int64
 
 	// leaving says that somebody waits for mu to close the file. Long readers
 	// give up then.
@@ -97,6 +101,7 @@ func Open(path string, cfg Config) (*Store, error) {
 
 func (s *Store) adopt(o opened) {
 	s.format, s.next, s.trimmed, s.kinds = o.format, o.next, o.trimmed, o.kinds
+	s.wanted = o.wanted
 	s.durable.Store(o.txid)
 	s.marked.Store(&o.mark)
 	s.mu.Lock()
@@ -137,8 +142,9 @@ func (s *Store) stopWalk() {
 
 // Reopen opens the file anew after a failure, checks it and proves with one
 // synced transaction that it takes writes: whatever is read afterwards is
-// durable. It may be tried again when it fails. On a store that serves it does
-// nothing.
+// durable. It may be tried again when it fails. After a commit that has found no
+// room, which leaves the store open, it fails as long as the disk has none. On
+// another store that serves it does nothing.
 func (s *Store) Reopen(ctx context.Context) error {
 	if err := s.take(ctx); err != nil {
 		return err
@@ -151,7 +157,7 @@ func (s *Store) Reopen(ctx context.Context) error {
 	case final:
 		return down
 	case down == nil:
-		return nil
+		return s.tryRoom()
 	}
 	s.stopWalk()
 	cfg := s.cfg
@@ -165,7 +171,7 @@ func (s *Store) Reopen(ctx context.Context) error {
 		return fmt.Errorf("%w: reopen: %w", persist.ErrUnavailable, err)
 	}
 	s.adopt(o)
-	return nil
+	return s.tryRoom()
 }
 
 // take waits for the turn.
@@ -333,13 +339,15 @@ func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
 			case isFault(err):
 				return err
 			case noRoom(err):
-				return fmt.Errorf("%s: %w: there is no room for it, nothing was done: %w", s.path, persist.ErrUnavailable, err)
+				s.wanted = pagesOf(tx)
+				return fmt.Errorf("%s: %w: nothing was done: %w: %w", s.path, persist.ErrUnavailable, persist.ErrNoRoom, err)
 			}
 		}
 		s.fail(err, stuck)
 		return fmt.Errorf("%s: %w: %w", s.path, persist.ErrUnknown, err)
 	}
 	s.durable.Store(id)
+	s.wanted = 0
 	return nil
 }
 
@@ -348,17 +356,4 @@ func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
 func (s *Store) untouched(f *os.File) bool {
 	m, ok, err := readMetas(f, s.path)
 	return ok && err == nil && m.txid == s.durable.Load()
-}
-
-// noRoom says whether a commit failed because its pages found no room. bbolt
-// writes them before it syncs anything, except where the file has to grow: then
-// it sets the file's size first, and hides the cause in a text. A sync that fails
-// for want of room does not count: whether the disk has what it was to have is
-// not known then.
-func noRoom(err error) bool {
-	var p *os.PathError
-	if errors.As(err, &p) && p.Op == "write" {
-		return isNoRoom(p.Err)
-	}
-	return strings.HasPrefix(err.Error(), "file resize error: ")
 }

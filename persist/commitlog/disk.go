@@ -42,6 +42,9 @@ func (d folder) Open(name string) (File, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	if err := d.make(); err != nil { // when Open was called there may have been no room for it
+		return nil, fmt.Errorf("make the commit log's folder: %w", err)
+	}
 	if f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return nil, err
 	}
@@ -53,7 +56,7 @@ func (d folder) Open(name string) (File, error) {
 
 func (d folder) Names() ([]string, error) {
 	entries, err := os.ReadDir(string(d))
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	var names []string

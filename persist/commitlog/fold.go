@@ -130,19 +130,20 @@ func (s *Store) foldStep(ctx context.Context) error {
 }
 
 // freeze has the active generation folded and begins another. The caller has
-// the turn, and nothing is frozen.
-func (s *Store) freeze() error {
+// the turn, and nothing is frozen. When no segment can be begun, folding is what
+// frees one: so the next commit tries again.
+func (s *Store) freeze() {
 	if err := s.beginSegment(); err != nil {
-		return fmt.Errorf("%s: %w: nothing was done: %w", s.dir, persist.ErrUnavailable, err)
+		s.freezeLast()
+		return
 	}
 	s.freezeFor(newGeneration(s.group, s.current))
-	return nil
 }
 
-// freezeLast is freeze when no group comes any more: no segment is begun.
-func (s *Store) freezeLast() error {
+// freezeLast is freeze without a segment for what comes.
+func (s *Store) freezeLast() {
+	s.current = nil
 	s.freezeFor(newGeneration(s.group))
-	return nil
 }
 
 func (s *Store) freezeFor(next *generation) {
@@ -161,11 +162,15 @@ func (s *Store) state() (frozen, active bool, since time.Time, failing error) {
 	return s.frozen != nil, s.active != nil && !s.active.empty(), s.since, s.failing
 }
 
-// makeRoom sees to it that the next so many bytes fit the current segment. While
+// makeRoom sees to it that the next so many bytes fit the current segment, or
+// that there is none. While
 // something is frozen, commits may fill half a segment more than is folded of
 // it; then each of them folds a batch itself. The caller has the turn.
 func (s *Store) makeRoom(ctx context.Context, bytes int64) error {
-	if s.current.end+bytes <= s.cfg.SegmentSize {
+	switch {
+	case s.current == nil:
+		return nil
+	case s.current.end+bytes <= s.cfg.SegmentSize:
 		if s.ahead(bytes) {
 			return s.help(ctx)
 		}
@@ -174,11 +179,12 @@ func (s *Store) makeRoom(ctx context.Context, bytes int64) error {
 	for {
 		frozen, _, _, _ := s.state()
 		if !frozen {
-			return s.freeze()
+			s.freeze()
+			return nil
 		}
 		if err := s.foldStep(ctx); err != nil {
 			// The error's own kind is that of the fold, and not of the commit.
-			return fmt.Errorf("%w: the commit log is full, nothing was done: %v", persist.ErrUnavailable, err)
+			return fmt.Errorf("%w: the commit log is full, nothing was done: %v", undone(err), err)
 		}
 	}
 }
@@ -207,20 +213,18 @@ func (s *Store) help(ctx context.Context) error {
 // drain folds everything. The caller has the turn.
 func (s *Store) drain(ctx context.Context) error { return s.foldAll(ctx, s.freeze) }
 
-func (s *Store) foldAll(ctx context.Context, freeze func() error) error {
+func (s *Store) foldAll(ctx context.Context, freeze func()) error {
 	for {
 		frozen, active, _, _ := s.state()
-		var err error
 		switch {
 		case frozen:
-			err = s.foldStep(ctx)
+			if err := s.foldStep(ctx); err != nil {
+				return err
+			}
 		case active:
-			err = freeze()
+			freeze()
 		default:
 			return nil
-		}
-		if err != nil {
-			return err
 		}
 	}
 }

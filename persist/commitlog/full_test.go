@@ -44,12 +44,14 @@ func TestFullDiskWhileASegmentGrows(t *testing.T) {
 	p.has(s)
 	_, err = s.Commit(ctx, []persist.Unit{p.next("x", 100<<10)})
 	require.ErrorIs(t, err, logtest.ErrFull)
-	full := w.restarted()
-	cfg.Disk = full.disk
-	reopened, err := commitlog.Open("log", full.behind, cfg)
-	require.ErrorIs(t, err, logtest.ErrFull, "there is no room for another segment")
-	require.Nil(t, reopened)
+	require.ErrorIs(t, err, persist.ErrNoRoom)
+	for range 2 {
+		require.ErrorIs(t, s.Reopen(ctx), persist.ErrUnavailable, "nobody need write to find out")
+	}
+	w.disk.Full = 8<<20 - 1
+	require.ErrorIs(t, s.Reopen(ctx), logtest.ErrFull)
 	w.disk.Full = 12 << 20
+	require.NoError(t, s.Reopen(ctx))
 	require.Positive(t, p.fill(s, 100<<10))
 	p.has(s)
 	w.disk.Full = 0
@@ -77,6 +79,143 @@ func TestFullDiskBetweenSegments(t *testing.T) {
 	p.has(w.mustOpen(t))
 }
 
+// TestOneSegmentIsEnough has a disk with room for no other: what it has is folded,
+// and then it is written again.
+func TestOneSegmentIsEnough(t *testing.T) {
+	w, p := newWorld(1), newPen(t)
+	s := w.mustOpen(t)
+	w.disk.Full = 64 << 10
+	for i := range 200 {
+		p.write(s, p.next("a", 5<<10))
+		if i%50 == 0 {
+			p.has(s)
+			w.crash(false)
+			s = w.mustOpen(t)
+		}
+	}
+	p.has(s)
+	w.crash(false)
+	p.has(w.mustOpen(t))
+}
+
+// TestOpenOnAFullDisk opens logs whose last group is whole, or is not, where no
+// file can become longer. It reads what counts, time and again, and goes on once
+// there is room.
+func TestOpenOnAFullDisk(t *testing.T) {
+	w, p := newWorld(1), newPen(t)
+	s := w.mustOpen(t)
+	p.steps(s, "a", "b", "a")
+	before := p.image()
+	p.write(s, p.next("a", 700), p.next("c", 3))
+	after := p.image()
+	content := w.disk.Content("segment-1")
+	groups := commitlog.Groups(content)
+	last := groups[len(groups)-1]
+	for cut := last.From; cut <= last.Next; cut += 31 {
+		want := before
+		if cut >= last.End || allZero(content[cut:last.End]) {
+			want = after
+		}
+		t.Run(fmt.Sprint("cut off at ", cut), func(t *testing.T) {
+			other := w.restarted()
+			other.disk.Truncate("segment-1", int64(cut))
+			if cut < last.End {
+				want = before
+			}
+			other.full(t, want)
+		})
+		t.Run(fmt.Sprint("zeros from ", cut), func(t *testing.T) {
+			other := w.restarted()
+			other.disk.Put("segment-1", append(content[:cut:cut], make([]byte, len(content)-cut)...))
+			other.full(t, want)
+		})
+	}
+	t.Run("stopped", func(t *testing.T) {
+		require.NoError(t, s.Close())
+		w.leave()
+		w.disk.Truncate("segment-1", int64(last.Next))
+		w.full(t, after)
+	})
+}
+
+// full has the disk take nothing more, opens the log, and requires that it is
+// read as it is, now and later, and that what is written when there is room stays.
+func (w *world) full(t *testing.T, want []string) {
+	t.Helper()
+	w.disk.Full = int64(len(w.disk.Content("segment-1")))
+	var s *commitlog.Store
+	for range 3 { // it is not worn by being opened
+		s = w.mustOpen(t)
+		require.Equal(t, want, imageIn(t, s))
+		w.leave()
+	}
+	s = w.mustOpen(t)
+	units := []persist.Unit{newPen(t).next("later", 3000)}
+	_, err := s.Commit(ctx, units)
+	if w.disk.Full < 64<<10 { // else the file is as long as it need be
+		require.ErrorIs(t, err, logtest.ErrFull)
+		require.ErrorIs(t, err, persist.ErrUnavailable)
+		require.ErrorIs(t, s.Reopen(ctx), logtest.ErrFull)
+		require.Equal(t, want, imageIn(t, s), "reads go on")
+		w.disk.Full = 0
+		require.NoError(t, s.Reopen(ctx))
+		_, err = s.Commit(ctx, units)
+	}
+	require.NoError(t, err)
+	want = imageIn(t, s)
+	w.crash(false)
+	require.Equal(t, want, imageIn(t, w.mustOpen(t)))
+}
+
+// TestALargeCommitKeepsNoSmallOneOut has it refused again and again, and others
+// taken.
+func TestALargeCommitKeepsNoSmallOneOut(t *testing.T) {
+	w, p := newWorld(1), newPen(t)
+	cfg := w.tiny()
+	cfg.SegmentSize, cfg.MaxRecord = 32<<20, 16<<20
+	s, err := commitlog.Open("log", w.behind, cfg)
+	require.NoError(t, err)
+	w.disk.Full = 8 << 20
+	p.steps(s, "a")
+	_, err = s.Commit(ctx, []persist.Unit{p.next("large", 9<<20)})
+	require.ErrorIs(t, err, logtest.ErrFull)
+	require.NoError(t, s.Reopen(ctx), "there is room for what most write")
+	p.steps(s, "a", "b")
+	p.has(s)
+}
+
+// TestReadsGoOnWithoutASegment deletes by force, which goes past the log, and
+// fails the header behind it.
+func TestReadsGoOnWithoutASegment(t *testing.T) {
+	for seed := range uint64(20) {
+		w, p := newWorld(seed), newPen(t)
+		s := w.mustOpen(t)
+		p.steps(s, "a", "b")
+		require.NoError(t, s.Fold(ctx))
+		gone := p.gone("a")
+		gone.Force = true
+		failed := 0
+		w.disk.Fail = func(op logtest.Op, _ string) error {
+			if op == logtest.Write || op == logtest.Sync && seed%2 == 0 {
+				failed++
+				return errStruck
+			}
+			return nil
+		}
+		p.write(s, gone)
+		require.Positive(t, failed)
+		p.has(s)
+		_, err := s.Commit(ctx, []persist.Unit{p.next("c", 0)})
+		require.ErrorIs(t, err, persist.ErrUnavailable)
+		p.has(s)
+		w.disk.Fail = nil
+		require.NoError(t, s.Reopen(ctx))
+		p.steps(s, "a", "c")
+		w.crash(false)
+		p.has(w.mustOpen(t))
+	}
+}
+
 // TestHeaderThatCannotBeWritten fails a write that may have been done all the
 // same: then the new segment's header says that nothing behind it counts, and
 // groups that went on in the old one would be lost.
@@ -96,8 +235,8 @@ func TestHeaderThatCannotBeWritten(t *testing.T) {
 			}
 			return nil
 		}
-		err := s.Fold(ctx)
-		require.ErrorIs(t, err, errStruck)
+		require.NoError(t, s.Fold(ctx), "folding needs no segment")
+		require.Positive(t, writes)
 		p.steps(s, "c")
 		p.has(s)
 		w.crash(seed%2 == 0)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
@@ -19,6 +20,10 @@ import (
 // store behind belongs to the log, which closes it; when Open fails it stays the
 // caller's.
 //
+// It needs no room on the disk: the first commit makes what is missing, and
+// begins the segment that is written. Until then a group that is not whole stays
+// behind the last one that counts, where the next Open drops it as this one did.
+//
 // It fails with an error that wraps ErrDamaged when acknowledged changes are
 // missing from the log, ErrForeign when it belongs to another store or to a
 // newer state of this one, and ErrMissing when the store needs a log and dir has
@@ -28,7 +33,7 @@ func Open(dir string, behind persist.Folder, cfg Config) (*Store, error) {
 	s := &Store{dir: dir, behind: behind, cfg: cfg, disk: cfg.Disk, words: words{},
 		turn: make(chan struct{}, 1), folds: make(chan struct{}, 1), wake: make(chan struct{}, 1), left: make(chan struct{})}
 	if s.disk == nil {
-		if err := folder(dir).make(); err != nil {
+		if err := folder(dir).make(); err != nil && !errors.Is(err, syscall.ENOSPC) {
 			return nil, fmt.Errorf("make the commit log's folder: %w", err)
 		}
 		s.disk = folder(dir)
@@ -76,10 +81,7 @@ func (s *Store) open(ctx context.Context) error {
 	} else {
 		s.free = append(s.free, found.segments...)
 	}
-	if err := s.beginSegment(); err != nil {
-		return err
-	}
-	s.active = newGeneration(s.group, s.current)
+	s.active = newGeneration(s.group)
 	s.attached = mark.Log != 0 && !mark.Detached
 	return nil
 }
@@ -97,7 +99,7 @@ func (s *Store) attach(ctx context.Context) error {
 		return fmt.Errorf("%s: %w: nothing was done: sync %s: %w", s.dir, persist.ErrUnavailable, s.current.name, err)
 	}
 	if err := s.behind.Fold(ctx, persist.Fold{Mark: persist.Mark{Log: s.log, Through: s.group}}); err != nil {
-		return fmt.Errorf("%s: %w: nothing was done: note in the store behind that it has a log: %v", s.dir, persist.ErrUnavailable, err)
+		return fmt.Errorf("%s: %w: nothing was done: note in the store behind that it has a log: %v", s.dir, undone(err), err)
 	}
 	s.attached = true
 	return nil

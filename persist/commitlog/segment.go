@@ -207,7 +207,7 @@ func (g *segment) settle() error {
 		return err
 	}
 	if _, err := g.file.WriteAt(b[:min(g.end, int64(len(b)))], 0); err != nil {
-		return fmt.Errorf("write %s again: %w", g.name, err)
+		return fmt.Errorf("write %s again over itself: if the disk is full, it needs room for that: make some: %w", g.name, err)
 	}
 	if err := g.file.Sync(); err != nil {
 		return fmt.Errorf("sync %s: %w", g.name, err)

@@ -44,12 +44,13 @@ type Store struct {
 	base   uint64      // everything up to this position is folded
 
 	// Only the holder of the turn touches these.
-	current  *segment   // the one that is written
+	current  *segment   // the one that is written; nil: the next commit begins one
 	segments []*segment // all
 	number   uint64     // of the newest
 	named    int        // the highest number that a file's name has
 	group    uint64     // the last that is durable
 	attached bool       // the store behind knows that it has a log
+	lacking  int64      // what a commit found no room for, which Reopen tries; 0: nothing
 	words    words
 	frame    []byte // is used again
 
@@ -98,7 +99,8 @@ func (s *Store) fail(cause error) {
 
 // Reopen begins a new segment, whose durable header says what of the last one
 // counts, and reopens the store behind. On a store that serves, and behind which
-// one serves, it does nothing.
+// one serves, it makes sure that there is room when a commit has found none, and
+// fails as long as there is not; otherwise it does nothing.
 func (s *Store) Reopen(ctx context.Context) error {
 	if err := take(ctx, s.turn); err != nil {
 		return err
@@ -114,7 +116,7 @@ func (s *Store) Reopen(ctx context.Context) error {
 		return err
 	}
 	if down == nil {
-		return nil
+		return s.tryRoom(ctx)
 	}
 	position, err := s.behind.Position(ctx)
 	if err != nil {
@@ -144,8 +146,10 @@ func (s *Store) reopenBehind(ctx context.Context) error {
 	return r.Reopen(ctx)
 }
 
-// beginSegment makes a free segment, or a new one, the one that is written. The
-// caller has the turn.
+// beginSegment makes a free segment, or a new one, the one that is written. When
+// it fails the new header may be there all the same, and say that no further
+// group of the segment before counts: so the caller sees to it that this gets
+// none. The caller has the turn.
 func (s *Store) beginSegment() error {
 	g, err := s.freeSegment()
 	if err != nil {
@@ -158,11 +162,6 @@ func (s *Store) beginSegment() error {
 	s.number++
 	if err := g.begin(s.log, s.number, s.group+1, s.next-1); err != nil {
 		s.putBack(g)
-		if s.current != nil {
-			// The header may be there all the same. It says that no further group
-			// of the segment before counts: so that gets none.
-			s.current.end = s.cfg.SegmentSize
-		}
 		return err
 	}
 	s.current = g

@@ -37,13 +37,13 @@ func (s *Store) alone(ctx context.Context, fn func() error) error {
 
 func (s *Store) undrained(err error) error {
 	// The error's own kind is that of the fold.
-	return fmt.Errorf("%w: nothing was done: %v", persist.ErrUnavailable, err)
+	return fmt.Errorf("%w: nothing was done: %v", undone(err), err)
 }
 
 // written takes over the position of the store behind after it was written to,
 // and begins a segment that says so: an older copy of the store, of which that
-// is missing, is then told from this one. When that fails, or err is of an
-// unknown outcome, Reopen does it.
+// is missing, is then told from this one. When that fails, the next commit does
+// it, and when err is of an unknown outcome, Reopen.
 func (s *Store) written(ctx context.Context, err error) error {
 	position, perr := s.behind.Position(ctx)
 	if errors.Is(err, persist.ErrUnknown) || perr != nil {
@@ -58,8 +58,8 @@ func (s *Store) written(ctx context.Context, err error) error {
 		return err
 	}
 	if err := s.beginDurably(); err != nil {
-		s.fail(err)
-		return nil // what was done is durable
+		s.current = nil
+		return nil // what was done is durable, and reads need no segment
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/twinsrv/twinsrv/persist/commitlog"
 )
@@ -16,7 +17,7 @@ var (
 	// ErrCrashed is what a disk fails with after Crash or Kill.
 	ErrCrashed = errors.New("the process that had this disk has died")
 	// ErrFull is what a write fails with that would take the disk over its limit.
-	ErrFull = errors.New("no space left on the disk")
+	ErrFull = fmt.Errorf("logtest: %w", syscall.ENOSPC)
 )
 
 // Op is what is done to a disk.
