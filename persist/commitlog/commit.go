@@ -74,6 +74,7 @@ func (s *Store) append(frame []byte) error {
 	}
 	g.end += int64(len(frame))
 	s.group++
+	s.goneOn(g)
 	return nil
 }
 

@@ -18,8 +18,8 @@ type Group struct{ From, End, Next int }
 func Groups(b []byte) (all []Group) {
 	g := segmentOf(b)
 	for at := headerSize; ; {
-		_, effects, ok := g.frame(b, at)
-		if !ok {
+		group, effects, ok := g.frame(b, at)
+		if !ok || group == continued {
 			return all
 		}
 		end := at + frameSize + len(effects)

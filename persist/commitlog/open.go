@@ -228,6 +228,10 @@ func (s *Store) replay(uses []*segment, mark persist.Mark, found *generation) er
 		return fmt.Errorf("%w: it ends with group %d, and the store has up to %d: the log is an older copy, or its end is damaged; bring back the newer one, or restore a backup", ErrDamaged, ends, mark.Through)
 	}
 	if n := len(uses); n > 0 {
+		if err := complete(uses, ends, mark); err != nil {
+			return err
+		}
+		s.last = use{uses[n-1], uses[n-1].number}
 		return uses[n-1].settle()
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 // Numbers are big endian, checksums CRC32C. A group's covers log and number of
 // its segment, the group's number, its size and its effects. Groups are numbered
 // without gaps over all segments. What a segment has behind the group before
-// the next segment's first does not count. A header's position is the last that
+// the next segment's first does not count, but for one frame (see continued). A header's position is the last that
 // was given before: a store that lacks one of these, which are not in the log
 // either, is an older copy.
 const (

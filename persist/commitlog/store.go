@@ -45,6 +45,7 @@ type Store struct {
 
 	// Only the holder of the turn touches these.
 	current  *segment   // the one that is written; nil: the next commit begins one
+	last     use        // where the last durable group stands
 	segments []*segment // all
 	number   uint64     // of the newest
 	named    int        // the highest number that a file's name has

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/twinsrv/twinsrv/persist/commitlog"
+	"github.com/twinsrv/twinsrv/persist/commitlog/logtest"
 )
 
 func TestTornLastGroup(t *testing.T) {
@@ -159,6 +160,65 @@ func TestMissingSegment(t *testing.T) {
 	other := w.restarted()
 	other.disk.Truncate("segment-2", 64)
 	other.refused(t, commitlog.ErrDamaged, "groups 2 to 2 are missing at the end of segment-2")
+}
+
+// A newest segment that has gone, or has lost all its groups, is missed, unless
+// the store behind has everything.
+func TestMissingNewestSegment(t *testing.T) {
+	w, p := threeSegments(t)
+	harms := map[string]func(d *logtest.Disk){
+		"removed": func(d *logtest.Disk) { d.Remove("segment-3") },
+		"emptied": func(d *logtest.Disk) { d.Truncate("segment-3", 0) },
+		"cut":     func(d *logtest.Disk) { d.Truncate("segment-3", 63) },
+		"groups":  func(d *logtest.Disk) { d.Truncate("segment-3", 64) },
+		"zeros":   func(d *logtest.Disk) { d.Put("segment-3", make([]byte, 4096)) },
+		"no zeros": func(d *logtest.Disk) {
+			d.Put("segment-3", append(d.Content("segment-3")[:64:64], make([]byte, 4096)...))
+		},
+	}
+	for how, harm := range harms {
+		t.Run(how, func(t *testing.T) {
+			other := w.restarted()
+			harm(other.disk)
+			other.refused(t, commitlog.ErrDamaged, "acknowledged")
+		})
+	}
+	s := w.mustOpen(t)
+	require.NoError(t, s.Close())
+	for how, harm := range harms {
+		t.Run(how+" when all is folded", func(t *testing.T) {
+			other := w.restarted()
+			harm(other.disk)
+			p.has(other.mustOpen(t))
+		})
+	}
+}
+
+// A segment that was begun and has no durable group is not missed.
+func TestNewestSegmentWithoutAGroup(t *testing.T) {
+	w, p := newWorld(1), newPen(t)
+	p.steps(w.mustOpen(t), "a")
+	w.crash(true)
+	before := p.image()
+	for n := range 100 {
+		other := w.restarted()
+		s := other.mustOpen(t)
+		other.plan(dies, n)
+		_, err := s.Commit(ctx, newPen(t).create("b"))
+		if err == nil {
+			require.Greater(t, n, 2)
+			return
+		}
+		other.crash(true)
+		names, _ := other.disk.Names()
+		for _, name := range names {
+			if name != "segment-1" {
+				other.disk.Remove(name)
+			}
+		}
+		require.Equal(t, before, imageIn(t, other.mustOpen(t)))
+	}
+	t.Fatal("the commit is never done")
 }
 
 // TestStaleGroups begins a segment anew where groups stand that would fit: what
