@@ -28,6 +28,10 @@ type Config struct {
 	// Without it a file in front of which one stands is refused with ErrLogged,
 	// unless NoVerify is set: what was acknowledged may stand in the log alone.
 	CommitLog bool
+	// ReadOnly opens a file that is there for reading alone, also on a file system
+	// that takes no writes. All of it is checked before Open returns, and nothing
+	// is written to it; what is read may not be durable. Calls that write fail.
+	ReadOnly bool
 
 	tail int             // entries in an entity's tail; tests make it small
 	hold <-chan struct{} // tests: nothing is checked after Open before it is closed

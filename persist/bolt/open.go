@@ -60,6 +60,7 @@ func open(path string, cfg Config) (o opened, err error) {
 		// commit fails.
 		NoFreelistSync: false,
 		NoStatistics:   true,
+		ReadOnly:       cfg.ReadOnly,
 		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
 			f, err := os.OpenFile(name, flag, mode)
 			if err != nil {
@@ -89,7 +90,7 @@ func open(path string, cfg Config) (o opened, err error) {
 		}
 		return opened{}, err
 	}
-	if err = o.begin(path); err == nil && fresh {
+	if err = o.begin(path, cfg.ReadOnly); err == nil && fresh {
 		err = syncDir(filepath.Dir(path))
 	}
 	if err != nil {
@@ -113,13 +114,16 @@ func prepare(f *os.File, path string, cfg Config) (fresh bool, later *walking, e
 		return false, nil, fmt.Errorf("%s: %w: it was replaced meanwhile: try again", path, ErrLocked)
 	}
 	if fresh, err = unwritten(f, info.Size()); err != nil || fresh {
+		if err == nil && cfg.ReadOnly {
+			err = fmt.Errorf("%s: %w: it is empty", path, ErrDamaged)
+		}
 		if err == nil {
 			err = f.Truncate(0)
 		}
 		return fresh, nil, err
 	}
 	var m meta
-	if cfg.VerifyFirst || cfg.NoVerify {
+	if cfg.VerifyFirst || cfg.NoVerify || cfg.ReadOnly {
 		m, err = check(f, info.Size(), path, !cfg.NoVerify)
 	} else {
 		var c *checker
@@ -127,7 +131,7 @@ func prepare(f *os.File, path string, cfg Config) (fresh bool, later *walking, e
 			later, err = walkLater(c, m)
 		}
 	}
-	if err != nil {
+	if err != nil || cfg.ReadOnly {
 		return false, nil, err
 	}
 	return false, later, settle(f, m, path)
@@ -156,9 +160,9 @@ func unwritten(f io.ReaderAt, size int64) (bool, error) {
 // begin reads the store's own numbers, makes its buckets in a new file, and
 // commits unless the file has not been checked yet. From here on everything that
 // is read is durable: settling has seen to that, too.
-func (o *opened) begin(path string) error {
+func (o *opened) begin(path string, readOnly bool) error {
 	var tx *bbolt.Tx
-	if o.walk != nil {
+	if o.walk != nil || readOnly {
 		if err := guard(path, func() error { return o.db.View(o.look) }); err != nil {
 			return fmt.Errorf("prepare %s: %w", path, err)
 		}
@@ -185,11 +189,13 @@ func (o *opened) begin(path string) error {
 	return nil
 }
 
-// look is begin in a file that is still to be checked.
+// look is begin in a file that is still to be checked, or is only read.
 func (o *opened) look(tx *bbolt.Tx) error {
-	// The other numbers have been checked; trimmedThrough looks at this, too.
-	if err := o.walk.check(logBucket, span{most: 1}); err != nil {
-		return err
+	if o.walk != nil {
+		// The other numbers have been checked; trimmedThrough looks at this, too.
+		if err := o.walk.check(logBucket, span{most: 1}); err != nil {
+			return err
+		}
 	}
 	o.txid = uint64(tx.ID())
 	return o.load(tx)

@@ -86,7 +86,9 @@ func Open(path string, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(compactPath(path)) // what a Compact that was cut off has left
+	if !s.cfg.ReadOnly {
+		_ = os.Remove(compactPath(path)) // what a Compact that was cut off has left
+	}
 	s.adopt(o)
 	if o.walk != nil {
 		o.walk.hold = s.cfg.hold
@@ -306,6 +308,9 @@ func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
 	s.mu.RUnlock()
 	if down != nil {
 		return down
+	}
+	if s.cfg.ReadOnly {
+		return fmt.Errorf("%s: %w: it was opened for reading alone", s.path, persist.ErrUnavailable)
 	}
 	if w != nil && !w.passed() { // callers have waited for it
 		return fmt.Errorf("%s: %w: the file has not been checked yet", s.path, persist.ErrUnavailable)
