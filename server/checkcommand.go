@@ -130,6 +130,9 @@ func printProblems(w io.Writer, problems []persist.Problem, n int) error {
 // problemText is a line about a problem. Of damage it is not always known whose
 // it is.
 func problemText(p *persist.Problem) string {
+	if p.Kind == persist.LostPart {
+		return fmt.Sprintf("%s: %v", p.Kind, p.Err)
+	}
 	if p.Key == (persist.Key{}) {
 		return fmt.Sprintf("%s at position %d: %v", p.Kind, p.Position, p.Err)
 	}

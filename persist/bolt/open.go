@@ -34,6 +34,7 @@ type opened struct {
 	logged  bool     // a log may stand in front of it
 	stuck   bool     // bbolt panicked while it held its locks
 	walk    *walking // what is still to be checked; nil: nothing
+	sound   *sound   // what is read of a damaged file; nil: all
 }
 
 // open locks, checks and settles the file and hands it to bbolt. A file whose
@@ -66,7 +67,10 @@ func open(path string, cfg Config) (o opened, err error) {
 			if err != nil {
 				return nil, err
 			}
-			if fresh, o.walk, err = prepare(f, name, cfg); err != nil {
+			if fresh, o.walk, err = prepare(f, name, cfg); err == nil && cfg.salvages() {
+				o.sound, err = findSound(f, name)
+			}
+			if err != nil {
 				return nil, errors.Join(err, f.Close())
 			}
 			o.file = f
@@ -121,6 +125,9 @@ func prepare(f *os.File, path string, cfg Config) (fresh bool, later *walking, e
 			err = f.Truncate(0)
 		}
 		return fresh, nil, err
+	}
+	if cfg.salvages() {
+		return false, nil, nil
 	}
 	var m meta
 	if cfg.VerifyFirst || cfg.NoVerify || cfg.ReadOnly {
@@ -229,6 +236,9 @@ func (o *opened) load(tx *bbolt.Tx) error {
 		if tx.Bucket([]byte(name)) == nil {
 			return missing(tx, name)
 		}
+	}
+	if o.sound != nil {
+		return nil // the rest is for writing, and may rest on damaged pages
 	}
 	if o.trimmed, err = trimmedThrough(tx); err != nil {
 		return err

@@ -22,6 +22,7 @@ var (
 	_ persist.Backuper           = (*Store)(nil)
 	_ persist.Compacter          = (*Store)(nil)
 	_ persist.Folder             = (*Store)(nil)
+	_ persist.Lossy              = (*Store)(nil)
 )
 
 // Store is a persist.PersistenceService in one file. Its methods are safe for
@@ -44,6 +45,7 @@ type Store struct {
 	down   error    // why the store does not serve; wraps persist.ErrUnavailable
 	gone   bool     // closed by Close, for good
 	walk   *walking // what is still to be checked of the file; nil: nothing
+	sound  *sound   // what is read of a damaged file; nil: all
 	ruined error    // the damage that was found, for good
 
 	// leaving says that somebody waits for mu to close the file. Long readers
@@ -103,7 +105,7 @@ func (s *Store) adopt(o opened) {
 	s.marked.Store(&o.mark)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.db, s.file, s.down, s.walk = o.db, o.file, nil, o.walk
+	s.db, s.file, s.down, s.walk, s.sound = o.db, o.file, nil, o.walk, o.sound
 }
 
 // Path returns the file's path as it was given to Open.
