@@ -13,6 +13,7 @@ import (
 
 type storeCheck struct {
 	storeFlags
+	asFoundFlag
 	Actors []string `placeholder:"POD" help:"Pods that need no definition: those of a program's own persistent actors."`
 	JSON   bool     `name:"json" help:"Print the report as JSON."`
 }
@@ -29,6 +30,7 @@ func (c *storeCheck) Run(ctx context.Context, given flags) error {
 	if err != nil {
 		return err
 	}
+	t.asFound = c.IgnoreMissing
 	store, damage, err := t.openDamaged(ctx, commandLog())
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func backupUnreadable(ctx context.Context, path string) (u persist.Unreadable, e
 		return u, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	unpacked := target{kindJSON, filepath.Join(folder, "store")}
+	unpacked := target{kind: kindJSON, at: filepath.Join(folder, "store")}
 	if err := jsonfile.Restore(unpacked.at, f); err != nil {
 		return u, err
 	}
