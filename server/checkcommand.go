@@ -20,7 +20,8 @@ type storeCheck struct {
 
 // Help says more than the list of flags.
 func (storeCheck) Help() string {
-	return "Stop the server first. It ends with 1 if something is wrong. What cannot be read of a damaged file is reported, and the rest read. What a commit log has is read, too, and folded into the file.\n\n" +
+	return "Stop the server first. It ends with 1 if something is wrong. What cannot be read of a damaged file is reported, and the rest read. What a commit log has is read, too, and folded into the file. " +
+		"A store in bolt that was stopped in order is also checked where nothing can be written.\n\n" +
 		cli.Examples("twinsrv store check --data ./twinsrv-data", "twinsrv store check --store json:./twins --json")
 }
 
