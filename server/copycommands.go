@@ -92,7 +92,7 @@ func (c *storeCopy) openSource(ctx context.Context, from target) (persist.Persis
 	}
 	store, damage, err := from.openDamaged(ctx, commandLog())
 	if damage != nil {
-		commandLog().Warn("the store is damaged: parts of it may be missing in the copy without being listed", "error", damage)
+		commandLog().Warn("the store is damaged: what its damaged pages hold is left out", "error", damage)
 	}
 	return store, err
 }
