@@ -68,7 +68,9 @@ func requireAround(t *testing.T, s *Store, what string, want map[string]string, 
 		case error:
 			require.ErrorIs(t, v, snapshot.ErrCorrupt, what)
 			require.NotErrorIs(t, v, persist.ErrNotFound, "%s: %s seems absent", what, name)
-			records++
+			if errors.Is(v, ErrDamaged) { // and not its value alone
+				records++
+			}
 		default:
 			require.Equal(t, state, v, what)
 			require.Equal(t, state, got["listed "+name], "%s: %s is not listed", what, name)
@@ -89,7 +91,7 @@ func requireAround(t *testing.T, s *Store, what string, want map[string]string, 
 		}
 	}
 	if records > 0 {
-		require.Positive(t, len(parts)+single, "%s: nobody says what is missing", what)
+		require.NotEmpty(t, parts, "%s: nobody says what is missing", what)
 	}
 	if len(parts) == 0 && single == 0 {
 		require.Equal(t, all["log"], got["log"], what)
