@@ -23,6 +23,9 @@ const (
 	UnreadableRow    ProblemKind = "unreadable row"
 	// NewerRecord was written by a newer version than this program.
 	NewerRecord ProblemKind = "newer record"
+	// LostPart is a part of a store that cannot be read, and of which it is not
+	// known what it has; see Lossy.
+	LostPart ProblemKind = "unreadable part"
 	// OrphanedRow is a row of an entity that has no record.
 	OrphanedRow ProblemKind = "orphaned row"
 	// OrphanedRecord is a record of a pod that has no definition.
@@ -59,6 +62,14 @@ func (p Problem) String() string {
 		s += fmt.Sprintf(" at position %d", p.Position)
 	}
 	return s + ": " + p.Err.Error()
+}
+
+// lost lists the parts of a store that cannot be read.
+func lost(s PersistenceService) []Problem {
+	if l, ok := s.(Lossy); ok {
+		return l.Lost()
+	}
+	return nil
 }
 
 // PodCount is what a pod has.
@@ -124,6 +135,9 @@ func Check(ctx context.Context, s PersistenceService, o CheckOptions) (Report, e
 	}
 	c := &check{store: s, o: o, pods: map[string]*PodCount{}, defs: map[string]bool{}, entities: map[uint64]seenEntity{}}
 	c.report.Counts = map[ProblemKind]int{}
+	for _, p := range lost(s) {
+		c.problem(p)
+	}
 	err := c.run(ctx)
 	for _, p := range c.pods {
 		c.report.Pods = append(c.report.Pods, *p)

@@ -151,10 +151,17 @@ type copying struct {
 	revision uint64 // of the progress record
 	through  uint64 // the source's position
 	skipped  map[Key]bool
+	lost     []Problem // the parts of the source that cannot be read
+	judged   Key       // whose record was looked for last, and whether it is in one of these
+	missing  bool
 	report   CopyReport
 }
 
 func (c *copying) run(ctx context.Context) error {
+	c.lost = lost(c.from)
+	if len(c.lost) > 0 && !c.o.SkipUnreadable {
+		return c.skip(c.lost[0])
+	}
 	if err := c.begin(ctx); err != nil {
 		return err
 	}
@@ -191,7 +198,7 @@ func (c *copying) begin(ctx context.Context) error {
 	switch unfinished, err := CopyUnfinished(ctx, c.from); {
 	case err != nil:
 		return fmt.Errorf("look at the source: %w", err)
-	case unfinished:
+	case unfinished && !c.inLost(ctx, copyKey()):
 		return errors.New("the source is a copy that was not finished: go on with that one first")
 	}
 	var err error
@@ -330,6 +337,23 @@ func (c *copying) skip(p Problem) error {
 	return nil
 }
 
+// leftOut says whether the record of a row was left out, and so the row is.
+func (c *copying) leftOut(ctx context.Context, key Key) bool {
+	return c.skipped[key] || c.inLost(ctx, key)
+}
+
+// inLost says whether a record would stand in a part that cannot be read.
+func (c *copying) inLost(ctx context.Context, key Key) bool {
+	if len(c.lost) == 0 {
+		return false
+	}
+	if key != c.judged {
+		_, err := c.from.Load(ctx, key)
+		c.judged, c.missing = key, errors.Is(err, snapshot.ErrCorrupt)
+	}
+	return c.missing
+}
+
 var errSkipped = errors.New("it cannot be copied")
 
 // left reports what was left out.
@@ -385,7 +409,7 @@ func (c *copying) rows(ctx context.Context) error {
 				if err := c.skip(rowProblem(r)); err != nil {
 					return err
 				}
-			case !c.skipped[r.Key]:
+			case !c.leftOut(ctx, r.Key):
 				b.Rows = append(b.Rows, *r)
 			}
 		}
@@ -422,6 +446,9 @@ func (c *copying) changes(ctx context.Context) error {
 // verify reads both stores and compares what they hold.
 func (c *copying) verify(ctx context.Context) error {
 	c.report.Skipped, c.report.SkippedCount = nil, 0 // all of them are met again
+	for _, p := range c.lost {
+		c.left(p)
+	}
 	want, wantCounts, err := c.sum(ctx, c.from, c.left)
 	if err != nil {
 		return fmt.Errorf("read the source again: %w", err)
@@ -448,7 +475,7 @@ func (c *copying) verify(ctx context.Context) error {
 // sum is the digest of all that a store holds. What cannot be read goes to
 // skip; without that it is an error.
 func (c *copying) sum(ctx context.Context, s PersistenceService, skip func(Problem)) (string, CopyCounts, error) {
-	sum := &summing{c: c, skip: skip, d: digest{h: sha256.New()}}
+	sum := &summing{c: c, leftOut: func(key Key) bool { return c.leftOut(ctx, key) }, skip: skip, d: digest{h: sha256.New()}}
 	err := walkPods(ctx, s, Key{}, sum.records)
 	if err == nil {
 		err = walkRows(ctx, s, nil, sum.rows)

@@ -10,10 +10,11 @@ import (
 
 // summing reads a store for its digest.
 type summing struct {
-	c    *copying
-	skip func(Problem) // nil: what cannot be read is an error
-	d    digest
-	n    CopyCounts
+	c       *copying
+	leftOut func(Key) bool // whether a row's record was
+	skip    func(Problem)  // nil: what cannot be read is an error
+	d       digest
+	n       CopyCounts
 }
 
 func (s *summing) unreadable(p Problem) error {
@@ -49,7 +50,7 @@ func (s *summing) rows(rows []Row) error {
 			if err := s.unreadable(rowProblem(&rows[i])); err != nil {
 				return err
 			}
-		case !s.c.skipped[rows[i].Key]:
+		case s.skip == nil || !s.leftOut(rows[i].Key):
 			s.d.row(&rows[i])
 			s.n.Rows++
 		}

@@ -258,6 +258,14 @@ type Backuper interface {
 	Backup(ctx context.Context, w io.Writer) error
 }
 
+// Lossy is implemented by stores that go on behind parts of them that cannot be
+// read, where it is not known what those have.
+type Lossy interface {
+	// Lost lists those parts, as problems of the kind LostPart. Load of a record
+	// that would stand in one of them fails with snapshot.ErrCorrupt.
+	Lost() []Problem
+}
+
 // Compacter is implemented by stores whose files keep room that nothing needs.
 type Compacter interface {
 	// Compact gives that room back. Nobody else uses the store meanwhile.

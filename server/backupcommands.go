@@ -28,6 +28,7 @@ type storeBackup struct {
 // Help says more than the list of flags.
 func (storeBackup) Help() string {
 	return "A backup holds everything that was acknowledged before it began, as of one moment. A running server works on meanwhile. " +
+		"The backup is read once more when it is there: what cannot be read of it is listed, and the command ends with 8. " +
 		"Stores in PostgreSQL are backed up by pg_dump.\n\n" +
 		cli.Examples(
 			"twinsrv store backup twins.backup --server http://127.0.0.1:8080",
@@ -52,7 +53,11 @@ func (c *storeBackup) Run(ctx context.Context, given flags) error {
 		return fmt.Errorf("back up %s into %s: %w", from, c.File, err)
 	}
 	fmt.Printf("%s holds a backup of %s (%s)\n", c.File, from, bytesText(size))
-	return nil
+	u, err := backupUnreadable(ctx, c.File)
+	if err != nil {
+		return fmt.Errorf("%s was written, and cannot be read back; keep an older backup: %w", c.File, err)
+	}
+	return tellUnreadable(os.Stdout, "the backup "+c.File, &u)
 }
 
 // source returns what writes the backup, and of what it is one.
@@ -156,6 +161,7 @@ type storeRestore struct {
 // Help says more than the list of flags.
 func (storeRestore) Help() string {
 	return "The store must not exist: a backup replaces nothing. It is of the kind that was backed up; `twinsrv store copy` makes another kind of it. " +
+		"What cannot be read of the store is listed, and the command ends with 8. " +
 		"Backups of PostgreSQL are restored by pg_restore.\n\n" +
 		cli.Examples(
 			"twinsrv store restore twins.backup --data ./twinsrv-data",
@@ -164,7 +170,7 @@ func (storeRestore) Help() string {
 }
 
 // Run makes the store.
-func (c *storeRestore) Run(_ context.Context, given flags) error {
+func (c *storeRestore) Run(ctx context.Context, given flags) error {
 	t, err := c.target(given)
 	if err != nil {
 		return err
@@ -184,7 +190,11 @@ func (c *storeRestore) Run(_ context.Context, given flags) error {
 		return fmt.Errorf("restore %s: %w", c.File, err)
 	}
 	fmt.Printf("%s has what %s held\n", t, c.File)
-	return nil
+	u, err := unreadableIn(ctx, t.openFile)
+	if err != nil {
+		return fmt.Errorf("%s was restored, and cannot be read: %w", t, err)
+	}
+	return tellUnreadable(os.Stdout, "the store "+t.String(), &u)
 }
 
 // restore makes the store of a backup.

@@ -13,13 +13,15 @@ import (
 
 type storeCheck struct {
 	storeFlags
+	asFoundFlag
 	Actors []string `placeholder:"POD" help:"Pods that need no definition: those of a program's own persistent actors."`
 	JSON   bool     `name:"json" help:"Print the report as JSON."`
 }
 
 // Help says more than the list of flags.
 func (storeCheck) Help() string {
-	return "Stop the server first. It ends with 1 if something is wrong. What cannot be read of a damaged file is reported, and the rest read. What a commit log has is read, too, and folded into the file.\n\n" +
+	return "Stop the server first. It ends with 1 if something is wrong. What cannot be read of a damaged file is reported, and the rest read. What a commit log has is read, too, and folded into the file. " +
+		"A store in bolt that was stopped in order is also checked where nothing can be written.\n\n" +
 		cli.Examples("twinsrv store check --data ./twinsrv-data", "twinsrv store check --store json:./twins --json")
 }
 
@@ -29,6 +31,7 @@ func (c *storeCheck) Run(ctx context.Context, given flags) error {
 	if err != nil {
 		return err
 	}
+	t.asFound = c.IgnoreMissing
 	store, damage, err := t.openDamaged(ctx, commandLog())
 	if err != nil {
 		return err
@@ -130,6 +133,9 @@ func printProblems(w io.Writer, problems []persist.Problem, n int) error {
 // problemText is a line about a problem. Of damage it is not always known whose
 // it is.
 func problemText(p *persist.Problem) string {
+	if p.Kind == persist.LostPart {
+		return fmt.Sprintf("%s: %v", p.Kind, p.Err)
+	}
 	if p.Key == (persist.Key{}) {
 		return fmt.Sprintf("%s at position %d: %v", p.Kind, p.Position, p.Err)
 	}

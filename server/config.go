@@ -46,6 +46,10 @@ type Config struct {
 	// one stands there, it is folded into the store's file first. Other stores
 	// have none.
 	NoCommitLog bool
+	// IgnoreMissing serves a store in JSON files with the files of entities that
+	// are there, where it would be refused because some went or came while it was
+	// closed. Other stores do not heed it.
+	IgnoreMissing bool
 	// KeepChanges is how many changes the history keeps; older ones are dropped
 	// in the background. 0 means 1,000,000.
 	KeepChanges uint64
@@ -110,9 +114,11 @@ func (c Config) target() (target, error) {
 	case c.Store != "" && c.Data != "":
 		return target{}, fmt.Errorf("%w: a store is given, and the data folder %s besides: want one of them", ErrStore, c.Data)
 	case c.Store != "":
-		return parseTarget(c.Store)
+		t, err := parseTarget(c.Store)
+		t.asFound = c.IgnoreMissing
+		return t, err
 	}
-	return target{kindBolt, cmp.Or(c.Data, DefaultData)}, nil
+	return target{kind: kindBolt, at: cmp.Or(c.Data, DefaultData)}, nil
 }
 
 // logUse says whether a store in bolt is served with a commit log.

@@ -16,6 +16,7 @@ type storeCopy struct {
 	From           string `arg:"" help:"The store to read: ${stores}."`
 	To             string `arg:"" help:"The store to write, which is made if it is missing and must be empty."`
 	SkipUnreadable bool   `help:"Leave out what cannot be read, and list it, in place of stopping there."`
+	asFoundFlag
 }
 
 // Help says more than the list of flags.
@@ -35,6 +36,7 @@ func (c *storeCopy) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	from.asFound = c.IgnoreMissing
 	to, err := parseTarget(c.To)
 	if err != nil {
 		return err
@@ -90,7 +92,7 @@ func (c *storeCopy) openSource(ctx context.Context, from target) (persist.Persis
 	}
 	store, damage, err := from.openDamaged(ctx, commandLog())
 	if damage != nil {
-		commandLog().Warn("the store is damaged: parts of it may be missing in the copy without being listed", "error", damage)
+		commandLog().Warn("the store is damaged: what its damaged pages hold is left out", "error", damage)
 	}
 	return store, err
 }

@@ -16,7 +16,7 @@ import (
 
 // A file that is found damaged while it is served behind its log is known to be.
 func TestDamageBehindTheLog(t *testing.T) {
-	at := target{kindBolt, t.TempDir()}
+	at := target{kind: kindBolt, at: t.TempDir()}
 	store, err := at.open(t.Context(), nil, withLog)
 	require.NoError(t, err)
 	var b persist.Batch

@@ -99,7 +99,7 @@ func (t target) openPlain(ctx context.Context, log *slog.Logger, cfg bolt.Config
 // openBroken opens bolt's file for reading, whatever is wrong with it. If its
 // log can be opened, what that has is read, too; neither is written to.
 func (t target) openBroken(ctx context.Context, log *slog.Logger) (persist.PersistenceService, error) {
-	file, err := bolt.Open(t.boltPath(), bolt.Config{NoVerify: true})
+	file, err := bolt.Open(t.boltPath(), bolt.Config{NoVerify: true, ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +119,9 @@ type brokenStore struct {
 	*commitlog.Store
 	file *bolt.Store
 }
+
+// Lost implements persist.Lossy.
+func (b brokenStore) Lost() []persist.Problem { return b.file.Lost() }
 
 // Close closes the file first, so that nothing is folded into it.
 func (b brokenStore) Close() error { return errors.Join(b.file.Close(), b.Store.Close()) }

@@ -358,7 +358,7 @@ func TestDamagedFileWithLog(t *testing.T) {
 		found++
 		require.EqualValues(t, 62, r.Position, "what the log has is read: %s", said)
 		require.Contains(t, said, "is damaged")
-		broken, err := bolt.Open(file, bolt.Config{NoVerify: true})
+		broken, err := bolt.Open(file, bolt.Config{NoVerify: true, ReadOnly: true})
 		require.NoError(t, err)
 		mark, err := broken.Mark(t.Context())
 		require.NoError(t, err)

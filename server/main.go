@@ -103,6 +103,11 @@ type storeFlags struct {
 	Data  string `env:"TWINSRV_DATA" placeholder:"DIR" help:"Short for --store bolt:DIR (${data})."`
 }
 
+// asFoundFlag is of commands that may open a json store whose files went or came.
+type asFoundFlag struct {
+	IgnoreMissing bool `help:"Take the entities of a store in JSON files as they are found, where it is refused because files went or came while no program had it open."`
+}
+
 // settle leaves at most one of the two: the command line goes before the
 // environment.
 func (f *storeFlags) settle(given flags) error {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/twinsrv/twinsrv/httpapi"
@@ -29,6 +30,9 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	// A taken address is found before anything is made or opened.
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("listen on %s: %w: another program has this address: stop that one, or give this one another address with --listen", cfg.Listen, err)
+	}
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", cfg.Listen, err)
 	}

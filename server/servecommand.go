@@ -14,6 +14,7 @@ import (
 
 type serveCommand struct {
 	storeFlags
+	asFoundFlag
 	Listen      string        `default:"${listen}" env:"TWINSRV_LISTEN" placeholder:"ADDR" help:"Address to serve on; port 0 picks a free one (${default})."`
 	TokenFile   string        `env:"TWINSRV_TOKEN_FILE" placeholder:"FILE" help:"Let in only who brings a token of this file, whose lines are read TOKEN or write TOKEN. Needed for addresses other than loopback. SIGHUP has it read again."`
 	Insecure    bool          `help:"Allow addresses other than loopback and any Host header without tokens: whoever reaches the address may do everything."`
@@ -55,7 +56,7 @@ func (c *serveCommand) Run(ctx context.Context, given flags, definitions []entit
 	}
 	return Run(ctx, Config{
 		Store: c.Store, Data: c.Data, Listen: c.Listen, Insecure: c.Insecure, TokenFile: c.TokenFile, Definitions: definitions,
-		NoCommitLog: !c.CommitLog,
+		NoCommitLog: !c.CommitLog, IgnoreMissing: c.IgnoreMissing,
 		KeepChanges: c.KeepChanges, KeepFor: c.KeepFor, IdleAfter: c.IdleAfter, MaxActive: c.MaxActive,
 		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Version: version(),

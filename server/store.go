@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/twinsrv/twinsrv/persist"
@@ -56,7 +57,7 @@ func (t target) openAs(ctx context.Context, log *slog.Logger, cfg bolt.Config, u
 	case kindBolt:
 		store, err = t.openBolt(ctx, log, cfg, use)
 	case kindJSON:
-		store, err = jsonfile.Open(t.at, jsonfile.Config{})
+		store, err = jsonfile.Open(t.at, jsonfile.Config{IgnoreMissing: t.asFound})
 	case kindPostgres:
 		store, err = postgres.Open(ctx, t.at, postgres.Config{Logger: log})
 	default:
@@ -90,9 +91,12 @@ func (t target) openExisting(ctx context.Context, log *slog.Logger) (persist.Per
 // openDamaged opens a store that must be there for reading alone, also if its
 // file or its commit log is damaged; damage says in which way. What cannot be
 // read of the file shows as errors of the reading; what a damaged log has is not
-// seen.
+// seen. A file that cannot be written to is read as it is.
 func (t target) openDamaged(ctx context.Context, log *slog.Logger) (store persist.PersistenceService, damage, err error) {
 	store, err = t.openExisting(ctx, log)
+	if t.kind == kindBolt && unwritable(err) {
+		store, err = t.openUnwritable(ctx)
+	}
 	var second error
 	switch {
 	case t.kind == kindBolt && errors.Is(err, bolt.ErrDamaged):
@@ -106,6 +110,32 @@ func (t target) openDamaged(ctx context.Context, log *slog.Logger) (store persis
 		return nil, nil, err
 	}
 	return store, err, nil
+}
+
+// openUnwritable opens bolt's file where nothing can be written. That is the
+// whole store if no log stands in front of it.
+func (t target) openUnwritable(ctx context.Context) (persist.PersistenceService, error) {
+	file, err := bolt.Open(t.boltPath(), bolt.Config{ReadOnly: true, CommitLog: true})
+	if err != nil {
+		return nil, t.whyClosed(err)
+	}
+	mark, err := file.Mark(ctx)
+	if err == nil && mark.Log != 0 && !mark.Detached {
+		err = fmt.Errorf("%s cannot be written to, and what was acknowledged last stands in its commit log: %s", t, elsewhere)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// elsewhere is what to do with a store that cannot be written to.
+const elsewhere = "copy all of its folder to where files can be written, and use the copy"
+
+// unwritable says whether a store did not open because nothing can be written
+// there.
+func unwritable(err error) bool {
+	return errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)
 }
 
 func (t target) boltPath() string { return filepath.Join(t.at, boltFile) }
@@ -160,6 +190,9 @@ func (t target) whyClosed(err error) error {
 		return fmt.Errorf("open the store %s: %w; with none of that, `twinsrv store discard-log` goes on without what the log has", t, err)
 	case errors.Is(err, bolt.ErrLogged):
 		return fmt.Errorf("open the store %s: its commit log could not be folded into it, and is still needed: start without --no-commit-log, or make room: %w", t, err)
+	}
+	if t.files() && unwritable(err) {
+		return fmt.Errorf("open the store %s: %w: opening it writes to it; %s", t, err, elsewhere)
 	}
 	return fmt.Errorf("open the store %s: %w", t, err)
 }

@@ -63,7 +63,7 @@ type storeCompact struct {
 
 // Help says more than the list of flags.
 func (storeCompact) Help() string {
-	return "Stop the server first. The new file is made beside the old one, which needs room for both, and is compared before it replaces it.\n\n" +
+	return "Stop the server first. The new file is made beside the old one, which needs room for both, and is compared before it replaces it. What cannot be read of the store stays as it is and is listed, and the command ends with 8.\n\n" +
 		cli.Examples("twinsrv store compact --data ./twinsrv-data")
 }
 
@@ -81,20 +81,25 @@ func (c *storeCompact) Run(ctx context.Context, given flags) error {
 		return err
 	}
 	before, after := t.size(), int64(0)
+	var u persist.Unreadable
 	err = withStore(store, func() error {
 		compacter, ok := store.(persist.Compacter)
 		if !ok {
 			return cli.Usagef("%s keeps no room that nothing needs", t)
 		}
-		err := compacter.Compact(ctx)
+		if err := compacter.Compact(ctx); err != nil {
+			return err
+		}
 		after = t.size()
+		var err error
+		u, err = persist.FindUnreadable(ctx, store, 0)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	fmt.Printf("%s has %s, and had %s\n", t, bytesText(after), bytesText(before))
-	return nil
+	return tellUnreadable(os.Stdout, "the compacted store "+t.String(), &u)
 }
 
 // withStore does something with a store and closes it.

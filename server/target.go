@@ -27,6 +27,8 @@ const storeForms = "bolt:DIR (one file and its commit log in a folder), json:DIR
 type target struct {
 	kind string
 	at   string // the folder, or the URL with its password
+
+	asFound bool // take the files of a json store as they are found
 }
 
 // parseTarget reads a target such as bolt:DIR. Its errors wrap ErrStore and do
@@ -40,7 +42,7 @@ func parseTarget(text string) (target, error) {
 		if rest == "" || strings.HasPrefix(rest, "//") {
 			return target{}, fmt.Errorf("%w: %q names no folder: want %s", ErrStore, text, storeForms)
 		}
-		return target{scheme, rest}, nil
+		return target{kind: scheme, at: rest}, nil
 	case scheme == "postgres" || scheme == "postgresql":
 		return parsePostgres(text)
 	case scheme == kindMemory:
@@ -60,7 +62,7 @@ func parsePostgres(text string) (target, error) {
 		return target{}, fmt.Errorf("%w: the URL of the PostgreSQL database cannot be read: want postgres://USER:PASSWORD@HOST/DATABASE, "+
 			"with special characters percent-encoded (a slash in the password is %%2F)", ErrStore)
 	}
-	return target{kindPostgres, text}, nil
+	return target{kind: kindPostgres, at: text}, nil
 }
 
 // String returns the target without passwords.

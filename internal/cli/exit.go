@@ -53,6 +53,12 @@ func (e *failure) Error() string { return e.text }
 
 func (e *failure) Unwrap() error { return e.cause }
 
+// Partlyf makes the error of a command that has done its work but for a part.
+func Partlyf(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &failure{code: ExitPartial, text: err.Error(), cause: errors.Unwrap(err)}
+}
+
 // ErrInterrupted is what a command that a signal has ended fails with.
 var ErrInterrupted error = &failure{code: ExitInterrupted, text: "it was interrupted, and is not done"}
 

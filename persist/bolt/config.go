@@ -23,16 +23,27 @@ type Config struct {
 	// met it, but an entity whose key was overwritten seems absent. The meta
 	// pages and the list of free pages are checked all the same, except that one
 	// damaged meta page is passed over in favour of the other, which may lack
-	// the last commit.
+	// the last commit. With ReadOnly all that can be read is: see there.
 	NoVerify bool
 	// CommitLog says that the caller puts a commit log in front of the store.
 	// Without it a file in front of which one stands is refused with ErrLogged,
 	// unless NoVerify is set: what was acknowledged may stand in the log alone.
 	CommitLog bool
+	// ReadOnly opens a file that is there for reading alone, also on a file system
+	// that takes no writes. All of it is checked before Open returns, and nothing
+	// is written to it; what is read may not be durable. Calls that write fail.
+	//
+	// With NoVerify besides, a damaged file is read for the sake of what is whole:
+	// the pages that pass every check. List, Load, Rows, RowsOf, Log and Pods go on
+	// behind the others, which Store.Lost lists.
+	ReadOnly bool
 
 	tail int             // entries in an entity's tail; tests make it small
 	hold <-chan struct{} // tests: nothing is checked after Open before it is closed
 }
+
+// salvages says whether what is whole of a damaged file is wanted.
+func (c Config) salvages() bool { return c.ReadOnly && c.NoVerify }
 
 func (c Config) withDefaults() Config {
 	if c.MaxRecord <= 0 {

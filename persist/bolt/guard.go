@@ -14,7 +14,7 @@ type fault struct {
 }
 
 func (f *fault) Error() string {
-	return fmt.Sprintf("%s: a page is damaged (%v): restore the file from a backup, or have a Go program open it with bolt.Config.NoVerify to read what is whole", f.path, f.cause)
+	return fmt.Sprintf("%s: a page is damaged (%v): restore the file from a backup, or copy what is whole with `twinsrv store copy --skip-unreadable`", f.path, f.cause)
 }
 
 func (f *fault) Unwrap() error { return ErrDamaged }

@@ -36,6 +36,7 @@ type opened struct {
 	wanted  int64    // see Store.wanted
 	stuck   bool     // bbolt panicked while it held its locks
 	walk    *walking // what is still to be checked; nil: nothing
+	sound   *sound   // what is read of a damaged file; nil: all
 }
 
 // open locks, checks and settles the file and hands it to bbolt. A file whose
@@ -63,12 +64,16 @@ func open(path string, cfg Config) (o opened, err error) {
 		// commit fails.
 		NoFreelistSync: false,
 		NoStatistics:   true,
+		ReadOnly:       cfg.ReadOnly,
 		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
 			f, err := os.OpenFile(name, flag, mode)
 			if err != nil {
 				return nil, err
 			}
-			if fresh, o.walk, err = prepare(f, name, cfg); err != nil {
+			if fresh, o.walk, err = prepare(f, name, cfg); err == nil && cfg.salvages() {
+				o.sound, err = findSound(f, name)
+			}
+			if err != nil {
 				return nil, errors.Join(err, f.Close())
 			}
 			o.file = f
@@ -92,7 +97,7 @@ func open(path string, cfg Config) (o opened, err error) {
 		}
 		return opened{}, err
 	}
-	if err = o.begin(path); err == nil && fresh {
+	if err = o.begin(path, cfg.ReadOnly); err == nil && fresh {
 		err = syncDir(filepath.Dir(path))
 	}
 	if err != nil {
@@ -116,13 +121,19 @@ func prepare(f *os.File, path string, cfg Config) (fresh bool, later *walking, e
 		return false, nil, fmt.Errorf("%s: %w: it was replaced meanwhile: try again", path, ErrLocked)
 	}
 	if fresh, err = unwritten(f, info.Size()); err != nil || fresh {
+		if err == nil && cfg.ReadOnly {
+			err = fmt.Errorf("%s: %w: it is empty", path, ErrDamaged)
+		}
 		if err == nil {
 			err = f.Truncate(0)
 		}
 		return fresh, nil, err
 	}
+	if cfg.salvages() {
+		return false, nil, nil
+	}
 	var m meta
-	if cfg.VerifyFirst || cfg.NoVerify {
+	if cfg.VerifyFirst || cfg.NoVerify || cfg.ReadOnly {
 		m, err = check(f, info.Size(), path, !cfg.NoVerify)
 	} else {
 		var c *checker
@@ -130,7 +141,7 @@ func prepare(f *os.File, path string, cfg Config) (fresh bool, later *walking, e
 			later, err = walkLater(c, m)
 		}
 	}
-	if err != nil {
+	if err != nil || cfg.ReadOnly {
 		return false, nil, err
 	}
 	return false, later, settle(f, m, path)
@@ -159,9 +170,9 @@ func unwritten(f io.ReaderAt, size int64) (bool, error) {
 // begin reads the store's own numbers, makes its buckets in a new file, and
 // commits unless the file has not been checked yet. From here on everything that
 // is read is durable: settling has seen to that, too.
-func (o *opened) begin(path string) error {
+func (o *opened) begin(path string, readOnly bool) error {
 	var tx *bbolt.Tx
-	if o.walk != nil {
+	if o.walk != nil || readOnly {
 		if err := guard(path, func() error { return o.db.View(o.look) }); err != nil {
 			return fmt.Errorf("prepare %s: %w", path, err)
 		}
@@ -205,11 +216,13 @@ func (o *opened) lacksRoom(tx *bbolt.Tx, failed error, path string) bool {
 	return true
 }
 
-// look is begin in a file that is still to be checked.
+// look is begin in a file that is still to be checked, or is only read.
 func (o *opened) look(tx *bbolt.Tx) error {
-	// The other numbers have been checked; trimmedThrough looks at this, too.
-	if err := o.walk.check(logBucket, span{most: 1}); err != nil {
-		return err
+	if o.walk != nil {
+		// The other numbers have been checked; trimmedThrough looks at this, too.
+		if err := o.walk.check(logBucket, span{most: 1}); err != nil {
+			return err
+		}
 	}
 	o.txid = uint64(tx.ID())
 	return o.load(tx)
@@ -243,6 +256,9 @@ func (o *opened) load(tx *bbolt.Tx) error {
 		if tx.Bucket([]byte(name)) == nil {
 			return missing(tx, name)
 		}
+	}
+	if o.sound != nil {
+		return nil // the rest is for writing, and may rest on damaged pages
 	}
 	if o.trimmed, err = trimmedThrough(tx); err != nil {
 		return err

@@ -136,6 +136,6 @@ func readMetas(f io.ReaderAt, path string) (newest meta, ok bool, err error) {
 
 // damaged is an error about one page.
 func damaged(path string, page uint64, format string, args ...any) error {
-	return fmt.Errorf("%s: %w: page %d: %s; restore the file from a backup, or have a Go program open it with bolt.Config.NoVerify to read what is whole",
+	return fmt.Errorf("%s: %w: page %d: %s; restore the file from a backup, or copy what is whole with `twinsrv store copy --skip-unreadable`",
 		path, ErrDamaged, page, fmt.Sprintf(format, args...))
 }

@@ -35,6 +35,9 @@ func limitOr(limit int) int {
 // the transaction in which the walk ended.
 func (s *Store) scan(ctx context.Context, bucket string, seek []byte,
 	fn func(tx *bbolt.Tx, k, v []byte) (bool, error), last func(tx *bbolt.Tx) error) error {
+	if s.sound != nil {
+		return s.scanSound(ctx, bucket, seek, fn, last)
+	}
 	var before []byte
 	for more := true; more; {
 		err := s.view(ctx, func(tx *bbolt.Tx) (err error) {
@@ -92,6 +95,9 @@ func unreadable(what string, err error) error {
 // Load implements persist.PersistenceService.
 func (s *Store) Load(ctx context.Context, key persist.Key) (r snapshot.Record, err error) {
 	k := recordKey(key)
+	if s.sound != nil {
+		return s.loadSound(ctx, key, k)
+	}
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		if err := s.believe(tx, recordsBucket, span{from: k, most: 1}); err != nil {
 			return err

@@ -51,6 +51,9 @@ func (s *Store) Rows(ctx context.Context, kind string, after *persist.Row, limit
 // RowsOf implements persist.PersistenceService. The rows are those of one
 // moment.
 func (s *Store) RowsOf(ctx context.Context, key persist.Key) ([]persist.Row, error) {
+	if s.sound != nil {
+		return s.rowsOfSound(ctx, key)
+	}
 	var rows []persist.Row
 	err := s.view(ctx, func(tx *bbolt.Tx) error {
 		if key.Check() != nil {
@@ -88,6 +91,9 @@ func kindsOf(tx *bbolt.Tx) (kinds []string) {
 
 // Pods implements persist.PersistenceService. It seeks from pod to pod.
 func (s *Store) Pods(ctx context.Context) ([]string, error) {
+	if s.sound != nil {
+		return s.podsSound(ctx)
+	}
 	var pods []string
 	err := s.view(ctx, func(tx *bbolt.Tx) error {
 		c := tx.Bucket([]byte(recordsBucket)).Cursor()

@@ -21,6 +21,7 @@ var (
 	_ persist.Backuper           = (*Store)(nil)
 	_ persist.Compacter          = (*Store)(nil)
 	_ persist.Folder             = (*Store)(nil)
+	_ persist.Lossy              = (*Store)(nil)
 )
 
 // Store is a persist.PersistenceService in one file. Its methods are safe for
@@ -43,6 +44,7 @@ type Store struct {
 	down   error    // why the store does not serve; wraps persist.ErrUnavailable
 	gone   bool     // closed by Close, for good
 	walk   *walking // what is still to be checked of the file; nil: nothing
+	sound  *sound   // what is read of a damaged file; nil: all
 	ruined error    // the damage that was found, for good
 
 	// wanted is how many bytes of pages a transaction could not write for want of
@@ -90,7 +92,9 @@ func Open(path string, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(compactPath(path)) // what a Compact that was cut off has left
+	if !s.cfg.ReadOnly {
+		_ = os.Remove(compactPath(path)) // what a Compact that was cut off has left
+	}
 	s.adopt(o)
 	if o.walk != nil {
 		o.walk.hold = s.cfg.hold
@@ -106,7 +110,7 @@ func (s *Store) adopt(o opened) {
 	s.marked.Store(&o.mark)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.db, s.file, s.down, s.walk = o.db, o.file, nil, o.walk
+	s.db, s.file, s.down, s.walk, s.sound = o.db, o.file, nil, o.walk, o.sound
 }
 
 // Path returns the file's path as it was given to Open.
@@ -312,6 +316,9 @@ func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
 	s.mu.RUnlock()
 	if down != nil {
 		return down
+	}
+	if s.cfg.ReadOnly {
+		return fmt.Errorf("%s: %w: it was opened for reading alone", s.path, persist.ErrUnavailable)
 	}
 	if w != nil && !w.passed() { // callers have waited for it
 		return fmt.Errorf("%s: %w: the file has not been checked yet", s.path, persist.ErrUnavailable)

@@ -64,7 +64,7 @@ type checker struct {
 	path  string
 	size  uint64 // of a page
 	pages uint64
-	seen  []uint64        // one bit a page: already accounted for
+	seen  []uint64        // one bit a page: already accounted for; nil: that is not looked at
 	buf   []byte          // the page being read, grown to what is needed of its run
 	stop  <-chan struct{} // closed: give up; nil: never
 }
@@ -93,7 +93,7 @@ func (c *checker) mark(page, n uint64) error {
 	if page < 2 || page >= c.pages || n > c.pages-page {
 		return c.bad(page, "pages %d to %d are not all within the file's %d", page, page+n-1, c.pages)
 	}
-	for p := page; p < page+n; p++ {
+	for p := page; p < page+n && c.seen != nil; p++ {
 		if c.seen[p/64]&(1<<(p%64)) != 0 {
 			return c.bad(p, "two places refer to it")
 		}
@@ -187,8 +187,11 @@ func (c *checker) all(root uint64) error {
 }
 
 // bucket walks a bucket, or the part of it that has the keys of a span.
-func (c *checker) bucket(b bucketRoot, part span) error {
-	w := walk{c: c, bucket: b.name, span: part}
+func (c *checker) bucket(b bucketRoot, part span) error { return c.walkBucket(b, part, nil, nil) }
+
+// walkBucket is bucket; lose and keep are those of the walk.
+func (c *checker) walkBucket(b bucketRoot, part span, lose func(uint64, []byte, []byte, error), keep func(uint64, []byte)) error {
+	w := walk{c: c, bucket: b.name, span: part, lose: lose, keep: keep}
 	w.head, w.sealed = headSize(b.name)
 	if b.page != 0 {
 		return w.page(b.page, nil, nil)
@@ -212,6 +215,12 @@ type walk struct {
 	span   span // the keys that matter
 	met    int  // how many of them were met
 	enough bool // all of it was met, and the key behind it
+
+	// lose, if set, is told of a page that is damaged, and the walk goes on behind
+	// it; keep is told of each leaf that is not.
+	lose  func(page uint64, low, high []byte, why error)
+	keep  func(page uint64, low []byte)
+	depth int
 }
 
 // meet counts a key.
@@ -226,6 +235,10 @@ func (w *walk) meet(key []byte) {
 // page checks the tree below a page, whose keys must be at least low and below
 // high (nil: no bound).
 func (w *walk) page(id uint64, low, high []byte) error {
+	if w.depth++; w.depth > maxDepth {
+		return w.c.bad(id, "it is too deep below the root")
+	}
+	defer func() { w.depth-- }()
 	h, err := w.c.head(id, branchFlag|leafFlag)
 	if err != nil {
 		return err
@@ -287,7 +300,12 @@ func (w *walk) branch(id uint64, count int, length uint64, low, high []byte) err
 		if w.enough || next != nil && bytes.Compare(next, w.span.from) <= 0 {
 			continue
 		}
-		if err := w.page(k.page, k.key, next); err != nil {
+		err := w.page(k.page, k.key, next)
+		if err != nil && w.lose != nil {
+			w.lose(k.page, k.key, next, err)
+			err = nil
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -317,7 +335,7 @@ func (w *walk) leaf(id uint64, l leaf, low, high []byte) error {
 	if l.count == 0 && !empty(l.raw) {
 		return w.c.bad(id, "it has no elements but is not empty")
 	}
-	packed := packing(l.count)
+	packed, first := packing(l.count), low
 	for i := range l.count {
 		at := uint64(headerSize + i*elementSize)
 		e := l.raw[at:]
@@ -349,6 +367,9 @@ func (w *walk) leaf(id uint64, l leaf, low, high []byte) error {
 		}
 		w.meet(key)
 		low = key
+	}
+	if w.keep != nil {
+		w.keep(id, first)
 	}
 	return nil
 }

@@ -106,11 +106,31 @@ func TestFilesThatWentOrCameAreNoticed(t *testing.T) {
 	require.NoError(t, os.Rename(path, path+"~"))
 	_, err := Open(dir, Config{})
 	require.ErrorIs(t, err, ErrDamaged)
-	require.ErrorContains(t, err, "2 files of entities were written and 1 are there")
+	require.ErrorContains(t, err, "2 files of entities were written and 1 are there (missing: a.json)")
+	require.ErrorContains(t, err, "--ignore-missing")
 	s := mustOpen(t, dir, Config{IgnoreMissing: true})
 	_, err = s.Load(ctx, rooms("a"))
 	require.ErrorIs(t, err, persist.ErrNotFound)
 	require.NoError(t, s.Close())
+	_, err = Open(dir, Config{})
+	require.ErrorIs(t, err, ErrDamaged, "who only reads does not make it so")
+	require.NoError(t, os.Rename(path+"~", path))
+
+	s = mustOpen(t, dir, Config{})
+	o := mustCommit(t, s, create(rooms("gone"), `"x"`))
+	require.NoError(t, s.Flush(ctx))
+	gone := entityPath(dir, rooms("gone"))
+	content, err := os.ReadFile(gone)
+	require.NoError(t, err)
+	mustCommit(t, s, remove(rooms("gone"), o[0].Life, 1))
+	require.NoError(t, s.Close())
+	for _, added := range []string{gone, entityPath(dir, rooms("stranger"))} {
+		require.NoError(t, os.WriteFile(added, content, 0o600))
+		_, err = Open(dir, Config{})
+		require.ErrorContains(t, err, "2 files of entities were written and 3 are there (added: "+filepath.Base(added)+")")
+		require.NoError(t, os.Remove(added))
+	}
+	require.NoError(t, mustOpen(t, dir, Config{}).Close())
 }
 
 func TestDamageToWhatHoldsTheStoreTogetherIsRefused(t *testing.T) {

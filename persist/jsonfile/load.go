@@ -317,8 +317,8 @@ func (r *loading) count(known map[string]int) error {
 	}
 	for _, pod := range slices.Sorted(maps.Keys(pods)) {
 		if want, got := r.m.Records[pod]-known[pod], r.files[pod]; want != got {
-			return fmt.Errorf("%s: %w: %d files of entities were written and %d are there: put back what is missing and take away what was added, or open the store once with Config.IgnoreMissing to have it as it is",
-				r.s.folder(pod), ErrDamaged, want+known[pod], got+known[pod])
+			return fmt.Errorf("%s: %w: %d files of entities were written and %d are there%s: put back what is missing and take away what was added, or have the store as it is with --ignore-missing (in Go: Config.IgnoreMissing)",
+				r.s.folder(pod), ErrDamaged, want+known[pod], got+known[pod], r.changed(pod, want-got))
 		}
 	}
 	return nil
