@@ -163,9 +163,9 @@ func (s *Store) state() (frozen, active bool, since time.Time, failing error) {
 }
 
 // makeRoom sees to it that the next so many bytes fit the current segment, or
-// that there is none. While
-// something is frozen, commits may fill half a segment more than is folded of
-// it; then each of them folds a batch itself. The caller has the turn.
+// that there is none. While something is frozen, commits may fill half a segment
+// more than is folded of it; then each of them folds a batch itself. The caller
+// has the turn.
 func (s *Store) makeRoom(ctx context.Context, bytes int64) error {
 	switch {
 	case s.current == nil:
