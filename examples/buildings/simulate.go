@@ -202,11 +202,23 @@ func only(list []described, name string) []described {
 	return slices.DeleteFunc(slices.Clone(list), func(d described) bool { return d.name != name })
 }
 
-// unfinished reports whether a simulated day was interrupted.
+// unfinished reports whether a simulated day was interrupted: its building is
+// there, and it or another one of the file has not got all its weather. One that
+// is not there was described before any weather came, and deleted since.
 func (h pods) unfinished(ctx context.Context, f files) (bool, error) {
-	v, err := h.buildings.Get(ctx, simulated)
+	_, err := h.buildings.Get(ctx, simulated)
 	if errors.Is(err, entity.ErrNotFound) {
 		return false, nil
 	}
-	return v.State.WeatherFile == f.weather && v.State.Readings < len(f.readings), err
+	for _, d := range f.buildings {
+		v, err := h.buildings.Get(ctx, d.name)
+		switch {
+		case errors.Is(err, entity.ErrNotFound):
+		case err != nil:
+			return false, err
+		case v.State.WeatherFile == f.weather && v.State.Readings < len(f.readings):
+			return true, nil
+		}
+	}
+	return false, err
 }

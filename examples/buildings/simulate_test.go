@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/persist"
 )
 
@@ -39,6 +40,31 @@ func TestASimulatedDay(t *testing.T) {
 	same, err := again.buildings.Get(t.Context(), "tower")
 	require.NoError(t, err)
 	require.Equal(t, tower.State, same.State, "the day is the same each time")
+}
+
+// A day goes on while any of its buildings lacks weather, and not because one was
+// deleted.
+func TestADayIsOverWhenAllHaveTheirWeather(t *testing.T) {
+	h := startInMemory(t)
+	day := func() string {
+		var out strings.Builder
+		require.NoError(t, simulateDay(t.Context(), &out, h))
+		return out.String()
+	}
+	day()
+	require.Contains(t, day(), "nothing is simulated")
+	mill := h.buildings.Ref("mill")
+	before, err := h.buildings.Get(t.Context(), "mill")
+	require.NoError(t, err)
+	for _, file := range []string{"other.csv", before.State.WeatherFile} { // it begins anew
+		ask[entity.Ack](t, mill, Describe{WeatherFile: file})
+	}
+	require.NotContains(t, day(), "nothing is simulated")
+	after, err := h.buildings.Get(t.Context(), "mill")
+	require.NoError(t, err)
+	require.Equal(t, before.State, after.State)
+	require.NoError(t, h.buildings.Delete(t.Context(), "mill"))
+	require.Contains(t, day(), "nothing is simulated")
 }
 
 func TestNothingIsSimulatedWhereSomethingIs(t *testing.T) {
