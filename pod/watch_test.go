@@ -47,6 +47,8 @@ func watchRun(t *testing.T, seed uint64, faults bool, kinds map[string]int) {
 		store = fault
 	}
 	cfg := pod.Config{IdleAfter: 30 * time.Millisecond}
+	// A run is short, and one in twelve messages meets a fault.
+	cfg.Committer.MinBackoff, cfg.Committer.MaxBackoff = 10*time.Millisecond, 20*time.Millisecond
 	if seed%3 > 0 {
 		cfg.Committer.KeepFor = 150 * time.Millisecond
 	}

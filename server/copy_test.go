@@ -228,9 +228,17 @@ func TestDamagedFile(t *testing.T) {
 		require.Equal(t, 1, code)
 		require.Contains(t, text+stderr, "damaged")
 		to := filepath.Join(dir, fmt.Sprint("to", page))
-		if code, _, stderr := command(t, "store", "copy", "--skip-unreadable", "bolt:"+data, "bolt:"+to); code == 0 {
+		if code, out, stderr := command(t, "store", "copy", "--skip-unreadable", "bolt:"+data, "bolt:"+to); code == 0 {
 			saved++
-			checked(t, "bolt:"+to)
+			code, text, _ := command(t, "store", "check", "--store", "bolt:"+to, "--json")
+			var r checkReport
+			require.NoError(t, json.Unmarshal([]byte(text), &r))
+			require.Equal(t, code == 0, r.OK)
+			for _, p := range r.Problems {
+				require.EqualValues(t, persist.OrphanedRecord, p.Kind, "the pod's definition was on the page")
+				require.Contains(t, out, string(persist.LostPart))
+				require.Contains(t, stderr, "has to be defined again")
+			}
 		} else {
 			require.Contains(t, stderr, "damaged")
 		}

@@ -92,7 +92,7 @@ func (c *storeCopy) openSource(ctx context.Context, from target) (persist.Persis
 	}
 	store, damage, err := from.openDamaged(ctx, commandLog())
 	if damage != nil {
-		commandLog().Warn("the store is damaged: what its damaged pages hold is left out", "error", damage)
+		commandLog().Warn("the store is damaged: what cannot be read of it is left out, what its log has may be missing, and a pod whose definition is left out has to be defined again", "error", damage)
 	}
 	return store, err
 }
