@@ -125,14 +125,13 @@ func TestASiblingsRestartLeavesWhatWasDecidedBefore(t *testing.T) {
 			exec.RunFor(10 * time.Second)
 			require.Contains(t, other, "restart "+errTest.Error()+" on fail")
 			exec.RunFor(time.Hour)
-			switch {
-			case first.Directive == actor.Resume:
+			if first.Directive == actor.Resume {
 				require.Equal(t, []string{"start", "restart " + errTest.Error() + " on fail", "start"}, log)
-			default:
-				require.Len(t, log, 2, "it was not restarted")
-				require.True(t, child.Stopped())
-				require.Equal(t, first.Directive == actor.Escalate, parent.Stopped())
+				continue
 			}
+			require.Len(t, log, 2, "it was not restarted")
+			require.True(t, child.Stopped())
+			require.Equal(t, first.Directive == actor.Escalate, parent.Stopped())
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // smallDisk is a folder on a disk of its own, and fill leaves no room on that.
-func smallDisk(t *testing.T) (dir string, fill, clear func()) {
+func smallDisk(t *testing.T) (dir string, fill, free func()) {
 	t.Helper()
 	dir = t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
@@ -33,14 +33,14 @@ func smallDisk(t *testing.T) (dir string, fill, clear func()) {
 		require.ErrorIs(t, err, syscall.ENOSPC)
 		require.NoError(t, f.Close())
 	}
-	clear = func() {
+	free = func() {
 		all, err := filepath.Glob(filepath.Join(dir, "ballast-*"))
 		require.NoError(t, err)
 		for _, f := range all {
 			require.NoError(t, os.Remove(f))
 		}
 	}
-	return dir, fill, clear
+	return dir, fill, free
 }
 
 // TestFullDisk: a server on a full disk starts, reads, refuses and says why, and
@@ -52,7 +52,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 func fullDisk(t *testing.T, killed bool) {
-	disk, fill, clear := smallDisk(t)
+	disk, fill, free := smallDisk(t)
 	data := filepath.Join(disk, "data")
 	p := start(t, data)
 	p.must(201, "PUT", "/v1/pods/docs", `{"type":"document"}`)
@@ -106,7 +106,7 @@ func fullDisk(t *testing.T, killed bool) {
 	}
 	requireFull(p, written+50, large)
 	acknowledged = answers(p)
-	clear()
+	free()
 	require.Eventually(t, func() bool { status, _, _ := p.ask("GET", "/readyz", ""); return status == 200 }, patience, tick)
 	require.Equal(t, acknowledged, answers(p))
 	p.must(201, "PUT", entityOf(written+50), large)
