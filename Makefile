@@ -58,8 +58,12 @@ build: ## compile everything; bin/twinsrv
 test: programs ## all tests, without a C compiler (PKGS=./pod TESTFLAGS="-run TestBurst -v")
 	CGO_ENABLED=0 $(GO) test -timeout 20m $(TESTFLAGS) $(PKGS)
 
-race: cc ## all tests under the race detector; needs a C compiler
-	CGO_ENABLED=1 $(GO) test -race -timeout 25m $(TESTFLAGS) $(PKGS)
+# What these tests drive are programs of their own, built without the detector:
+# under it they would take minutes and find nothing more.
+DRIVERS := /internal/(browsertest|killtest)$$
+
+race: cc ## the tests under the race detector; needs a C compiler
+	CGO_ENABLED=1 $(GO) test -race -timeout 25m $(TESTFLAGS) $$($(GO) list $(PKGS) | grep -vE '$(DRIVERS)')
 
 screenshots: ## draw the pictures of the explorer page anew, docs/images
 	@TWINSRV_REQUIRE=chromium tools/scripts/need.sh chromium
