@@ -31,8 +31,11 @@ func (t *trial) run(asks int, parks, spins time.Duration) (seen []manner) {
 			if s {
 				took = spins
 			}
-			if len(t.times)%3 == 0 { // one in three is disturbed
+			switch len(t.times) % 5 {
+			case 0: // it was disturbed
 				took += time.Second
+			case 1: // or had the answer at once
+				took = 1
 			}
 			t.times = append(t.times, took)
 		}
