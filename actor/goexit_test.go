@@ -120,3 +120,15 @@ func TestWhatIsLeftOverOutlivesWhoLeaves(t *testing.T) {
 		}
 	}
 }
+
+// A stop that waits while the handler leaves is not forgotten.
+func TestAStopOutlivesWhoLeaves(t *testing.T) {
+	sys := realSystem(t)
+	r := underParent(t, sys, resuming(), actor.PropsFunc(func(ctx *actor.Context, _ any) error {
+		ctx.Self().Stop()
+		runtime.Goexit()
+		return nil
+	}))
+	require.NoError(t, r.Tell(1))
+	awaitStop(t, r)
+}
