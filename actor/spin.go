@@ -88,12 +88,16 @@ func newAsker(d *dispatcher) *asker {
 	return &asker{d: d}
 }
 
-// sentBy is the Worker that an ask of this cell is sent by.
+// sentBy begins an ask, and returns the Worker that it is sent by.
 func (p *Promise) sentBy() Worker {
-	if p.asker == nil {
+	a := p.asker
+	if a == nil {
 		return nil
 	}
-	return p.asker
+	if a.timed {
+		a.begin = a.d.Now()
+	}
+	return a
 }
 
 // Budget is the whole limit.
@@ -101,9 +105,6 @@ func (a *asker) Budget(limit int) int { return limit }
 
 // Wake schedules the actor that was asked and was at rest.
 func (a *asker) Wake(t Task) {
-	if a.timed {
-		a.begin = a.d.Now()
-	}
 	a.went = a.d.schedule(t)
 	a.streak = min(a.streak+1, loneAfter)
 }

@@ -84,7 +84,7 @@ func TestATrialWithoutTimesIsLost(t *testing.T) {
 	require.False(t, tr.spins)
 }
 
-// Only what is marked is timed: an ask that woke its actor.
+// Only what is marked is timed, also an ask that finds its actor at work.
 func TestAnAskIsTimedWhereItIsToBe(t *testing.T) {
 	s := NewSystem("test", Config{})
 	defer stop(t, s)
@@ -93,10 +93,9 @@ func TestAnAskIsTimedWhereItIsToBe(t *testing.T) {
 	a := &asker{d: s.own}
 	ask := func() {
 		p := s.NewPromise()
-		require.NoError(t, r.enqueue(Message{Payload: 1, Reply: p}, a))
-		_, err := p.Wait(context.Background())
-		require.NoError(t, err)
-		require.Eventually(t, func() bool { return r.Load() == 0 }, waitTest, tickTest)
+		p.asker = a
+		require.NoError(t, r.enqueue(Message{Payload: 1, Reply: p}, p.sentBy()))
+		<-p.parker.(*chanParker).permit
 		a.took()
 	}
 	ask()
@@ -122,7 +121,7 @@ func TestALoneAskerMakesATrial(t *testing.T) {
 	for n := 0; p.asker.trial.stage != stageOver || p.asker.trial.left == 0; n++ {
 		require.Less(t, n, 100*trialAsks, "no trial has ended")
 		p.word.Store(p.word.Load()&^(promiseNext-1) + promiseNext | promiseQuick)
-		require.NoError(t, r.enqueue(Message{Payload: 1, Reply: p}, p.asker))
+		require.NoError(t, r.enqueue(Message{Payload: 1, Reply: p}, p.sentBy()))
 		v, err := p.await(context.Background(), time.Hour)
 		require.NoError(t, err)
 		require.Equal(t, 1, v)
