@@ -90,6 +90,19 @@ func TestAStopDuringADelayWins(t *testing.T) {
 	require.Equal(t, []string{"start", "stop false"}, log)
 }
 
+// siblings spawns the actors first and second, which write into log and other,
+// below one of props p, and that below one of props top.
+func siblings(t *testing.T, sys *actor.System, top, p actor.Props, log, other *[]string) (parent, first, second *actor.Ref) {
+	t.Helper()
+	parent, err := spawn(t, sys, "top", top).Spawn("parent", p)
+	require.NoError(t, err)
+	first, err = parent.Spawn("first", fragileProps(log))
+	require.NoError(t, err)
+	second, err = parent.Spawn("second", fragileProps(other))
+	require.NoError(t, err)
+	return parent, first, second
+}
+
 // Who has failed and is to stop, or whose failure is in the hands of those above,
 // is not brought back by a sibling's restart; who is to be resumed is restarted.
 func TestASiblingsRestartLeavesWhatWasDecidedBefore(t *testing.T) {
@@ -112,13 +125,8 @@ func TestASiblingsRestartLeavesWhatWasDecidedBefore(t *testing.T) {
 				}
 				return actor.Decision{Delay: time.Second}
 			}}
-			parent, err := spawn(t, sys, "top", top).Spawn("parent", p)
-			require.NoError(t, err)
 			var log, other []string
-			child, err := parent.Spawn("first", fragileProps(&log))
-			require.NoError(t, err)
-			sibling, err := parent.Spawn("second", fragileProps(&other))
-			require.NoError(t, err)
+			parent, child, sibling := siblings(t, sys, top, p, &log, &other)
 			require.NoError(t, child.Tell("fail"))
 			exec.RunFor(10 * time.Second)
 			require.NoError(t, sibling.Tell("fail"))
@@ -151,13 +159,8 @@ func TestAnEscalatedFailureOutlastsASiblingsRestart(t *testing.T) {
 		}}
 		top := idle()
 		top.Supervisor = always(actor.Resume)
-		parent, err := spawn(t, sys, "top", top).Spawn("parent", p)
-		require.NoError(t, err)
 		var log, other []string
-		child, err := parent.Spawn("first", fragileProps(&log))
-		require.NoError(t, err)
-		sibling, err := parent.Spawn("second", fragileProps(&other))
-		require.NoError(t, err)
+		parent, child, sibling := siblings(t, sys, top, p, &log, &other)
 		require.NoError(t, parent.Tell("wait"))
 		exec.RunFor(time.Second)
 		require.NoError(t, child.Tell("a"))

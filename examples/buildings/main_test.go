@@ -63,24 +63,32 @@ $`, out)
 	require.Contains(t, out, "nothing is simulated")
 }
 
-func TestRunServesOn(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+// serving runs the example until ctx ends, and returns once it has printed a line
+// with some text: where it listens, what else it prints, which waits to be read,
+// and what it ends with.
+func serving(ctx context.Context, t *testing.T, text string) (address string, more io.Reader, ended <-chan error) {
+	t.Helper()
 	lines, w := io.Pipe()
-	ended := make(chan error, 1)
+	end := make(chan error, 1)
 	terminal, data := noTerminal(t), t.TempDir()
 	go func() {
 		err := run(ctx, []string{"--data", data, "--listen", "127.0.0.1:0"}, w, terminal)
 		_ = w.Close()
-		ended <- err
+		end <- err
 	}()
-	address := ""
-	for scan := bufio.NewScanner(lines); scan.Scan() && !strings.HasPrefix(scan.Text(), "at its end: "); {
+	for scan := bufio.NewScanner(lines); scan.Scan() && !strings.Contains(scan.Text(), text); {
 		if _, a, ok := strings.Cut(scan.Text(), " on http://"); ok {
 			address = a
 		}
 	}
+	return address, lines, end
+}
+
+func TestRunServesOn(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	address, _, ended := serving(ctx, t, "at its end: ")
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v1/pods/buildings/entities/tower/state", nil)

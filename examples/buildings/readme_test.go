@@ -57,20 +57,7 @@ func TestTheCommandsBesideTheExample(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	lines, w := io.Pipe()
-	ended := make(chan error, 1)
-	terminal, data := noTerminal(t), t.TempDir()
-	go func() {
-		err := run(ctx, []string{"--data", data, "--listen", "127.0.0.1:0"}, w, terminal)
-		_ = w.Close()
-		ended <- err
-	}()
-	address := ""
-	for scan := bufio.NewScanner(lines); scan.Scan() && !strings.Contains(scan.Text(), "messages to send"); {
-		if _, a, ok := strings.Cut(scan.Text(), " on http://"); ok {
-			address = a
-		}
-	}
+	address, lines, ended := serving(ctx, t, "messages to send")
 	go func() { _, _ = io.Copy(io.Discard, lines) }()
 	program, tried := buildServer(t), 0
 	for line := range strings.Lines(blocksOf(t, "## Run it")[1].text) {
