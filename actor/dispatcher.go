@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,8 +15,9 @@ import (
 // all actors. A worker prefers what its own handlers woke, then its ring, then
 // the global queue, then half of another's ring; then it parks.
 type dispatcher struct {
-	base int
-	log  *slog.Logger
+	base  int
+	procs int // processors, as of the start
+	log   *slog.Logger
 
 	mu      sync.Mutex // guards global, idle, closed and changes of workers
 	global  fifo[*Ref]
@@ -32,7 +34,7 @@ type dispatcher struct {
 }
 
 func newDispatcher(n int, log *slog.Logger) *dispatcher {
-	d := &dispatcher{base: n, log: log}
+	d := &dispatcher{base: n, procs: runtime.GOMAXPROCS(0), log: log}
 	d.workers.Store(&[]*worker{})
 	d.monitor.init(d)
 	d.mu.Lock()
@@ -116,6 +118,11 @@ func (d *dispatcher) popIdle() *worker {
 	d.idle = d.idle[:n-1]
 	d.idlers.Store(int32(n - 1))
 	return w
+}
+
+// leavesIdle says that fewer workers run than there are processors.
+func (d *dispatcher) leavesIdle() bool {
+	return len(*d.workers.Load())-int(d.idlers.Load()) < d.procs
 }
 
 // kick wakes a parked worker, because a ring has something to steal.

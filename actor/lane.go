@@ -130,10 +130,7 @@ func (r *Ref) enqueueLane(m Message, w Worker) error {
 			defer r.sys.deadLetter(r.Path(), *evicted, r.isFull(l.q.Cap()))
 		}
 	}
-	wake := !r.busy && !r.blocked
-	if wake {
-		r.busy = true
-	}
+	wake := r.raise(0, holding)
 	r.mu.Unlock()
 	if wake {
 		r.wake(w)

@@ -4,7 +4,8 @@ import "github.com/twinsrv/twinsrv/internal/mutant"
 
 // The user mailbox is two slices. Senders append to queue under the lock; the
 // turn takes messages from batch without it, and swaps the two when batch is
-// used up. Who wakes an actor at rest puts the message into batch itself. There
+// used up. Who wakes an actor at rest puts the message into batch itself, and
+// needs no lock for that when the mailbox has no limit. There
 // is no node and no allocation per message. Buffers that a burst made large are
 // given back (see buffers) when the actor comes to rest, or after some swaps
 // that used little of them.
@@ -20,6 +21,12 @@ const (
 // enqueue returns ErrStopped, unwrapped, or a *FullError, when it did not take
 // the message. w is the worker whose handler sends, or nil.
 func (r *Ref) enqueue(m Message, w Worker) error {
+	if r.flags.Load() == resting && r.flags.CompareAndSwap(resting, 0) {
+		// No turn is on and this sender wakes the next, so batch is nobody else's.
+		r.batch, r.next, r.uncounted = append(r.batch[:0], m), 0, true
+		r.wake(w)
+		return nil
+	}
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
@@ -36,25 +43,27 @@ func (r *Ref) enqueue(m Message, w Worker) error {
 	if mutant.On(mutant.PoisonOvertakes) && len(r.queue) > 0 && m.Payload == (PoisonPill{}) {
 		m, r.queue[0] = r.queue[0], m
 	}
-	wake := !r.busy && !r.blocked
-	switch {
-	case wake && len(r.queue) == 0 && int(r.next) == len(r.batch):
-		// No turn is on, so batch is nobody's: the next one need not swap.
+	wake := r.raise(0, holding)
+	if wake && len(r.queue) == 0 && int(r.next) == len(r.batch) {
 		r.batch, r.next = append(r.batch[:0], m), 0
 		r.put++
-	case len(r.queue) == cap(r.queue) && len(r.queue) >= keptCap:
-		r.queue = append(r.sys.buffers.grown(r.queue), m)
-	default:
-		r.queue = append(r.queue, m)
-	}
-	if wake {
-		r.busy = true
+	} else {
+		wake = r.raise(queued, holding) || wake // the turn may have gone to rest meanwhile
+		r.append(m)
 	}
 	r.mu.Unlock()
 	if wake {
 		r.wake(w)
 	}
 	return nil
+}
+
+// append is for senders. mu is held.
+func (r *Ref) append(m Message) {
+	if len(r.queue) == cap(r.queue) && len(r.queue) >= keptCap {
+		r.queue = r.sys.buffers.grown(r.queue)
+	}
+	r.queue = append(r.queue, m)
 }
 
 // tooMuch refuses or drops m. mu is held, and given up.
@@ -100,8 +109,13 @@ const (
 // take returns the next user message, or brings the actor to rest when there
 // is nothing to do.
 func (r *Ref) take() (Message, taken) {
-	if r.hold == 0 && int(r.next) < len(r.batch) {
-		return r.pop(), tookMessage
+	if r.hold == 0 {
+		if int(r.next) < len(r.batch) {
+			return r.pop(), tookMessage
+		}
+		if r.restAtOnce() {
+			return Message{}, tookRest
+		}
 	}
 	r.mu.Lock()
 	switch {
@@ -135,11 +149,16 @@ func (r *Ref) pop() Message {
 	m := r.batch[r.next]
 	r.batch[r.next] = Message{}
 	r.next++
-	r.took.Store(r.took.Load() + 1) // only the turn writes it
+	if r.uncounted {
+		r.uncounted = false
+	} else {
+		r.took.Store(r.took.Load() + 1) // only the turn writes it
+	}
 	return m
 }
 
-// left is how many messages of batch are not taken yet. mu is held.
+// left is how many messages of batch are not taken yet, but for the uncounted one.
+// mu is held.
 func (r *Ref) left() int { return int(int32(r.put - r.took.Load())) }
 
 // swap gives the senders the used-up buffer and takes theirs. mu is held, and
@@ -155,12 +174,28 @@ func (r *Ref) swap() {
 		}
 	}
 	r.batch, r.queue, r.next = r.queue, spent, 0
+	r.noteLarge()
+}
+
+func (r *Ref) noteLarge() { r.large = cap(r.batch) > keptCap || cap(r.queue) > keptCap }
+
+// restAtOnce ends the turn where nothing was queued behind batch, which is used
+// up, nor is there anything to give back.
+func (r *Ref) restAtOnce() bool {
+	if r.large || r.flags.Load() != 0 {
+		return false
+	}
+	t := r.call
+	r.call = nil // it may be another turn's as soon as the actor is at rest
+	if r.flags.CompareAndSwap(0, resting) {
+		return true
+	}
+	r.call = t
+	return false
 }
 
 // rest ends the turn. mu is held.
 func (r *Ref) rest() {
-	r.busy, r.blocked = false, r.hold != 0
-	r.call = nil
 	if int(r.next) == len(r.batch) {
 		if cap(r.batch) > keptCap {
 			r.sys.buffers.giveBack(r.batch)
@@ -171,6 +206,13 @@ func (r *Ref) rest() {
 			r.queue = nil
 		}
 	}
+	r.noteLarge()
+	r.call = nil
+	left := r.flags.Load()&^(holding|queued) | resting
+	if r.hold != 0 {
+		left |= holding
+	}
+	r.flags.Store(left) // until then nobody else writes them
 }
 
 // putBack puts messages ahead of all that wait, in order. For the turn.
@@ -186,6 +228,7 @@ func (r *Ref) putBack(ms []Message) {
 		front = append(front, ms...)
 		r.batch = append(front, r.batch[r.next:]...)
 		r.next = 0
+		r.large = r.large || cap(r.batch) > keptCap
 	}
 	r.took.Store(r.took.Load() - uint32(len(ms)))
 }

@@ -38,7 +38,7 @@ func TestBuffersShrinkAfterABurst(t *testing.T) {
 	require.Eventually(t, func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return !r.busy && cap(r.queue) <= keptCap && cap(r.batch) <= keptCap
+		return r.is(resting) && cap(r.queue) <= keptCap && cap(r.batch) <= keptCap
 	}, waitTest, tickTest)
 }
 

@@ -22,7 +22,7 @@ type Ref struct {
 	props    *spec        // shared by many
 
 	kin      atomic.Pointer[family]
-	flags    atomic.Uint32 // urgent, ending
+	flags    atomic.Uint32 // urgent and so on
 	took     atomic.Uint32 // messages taken out of batch, so that put-took are left
 	capacity int32         // of the mailbox; 0 when unbounded, below when it is a lane
 	number   uint32        // stands for a generated name; else 0
@@ -34,8 +34,6 @@ type Ref struct {
 	rare     *rare
 	put      uint32  // messages put into batch
 	plain    sigKind // a signal that is nothing else but payload, ahead of rare.signals
-	busy     bool    // queued for a turn, or in one
-	blocked  bool    // as of the last rest, no user message may be taken: held, failed, stopping
 	closed   bool    // takes no more messages
 	gone     bool    // has told its watchers; takes no more signals
 	finished bool    // all done, the name is free
@@ -44,6 +42,8 @@ type Ref struct {
 	phase     phase
 	hold      uint8     // reasons why user messages wait
 	quiet     uint8     // swaps in a row that used little of a large buffer
+	large     bool      // batch or queue may be a large buffer
+	uncounted bool      // a message of batch is not in put
 	cause     StopCause // written before gone, then read by others under mu
 	leaving   bool      // its parent waits for it to stop; guarded by the parent's family.mu
 	heed      heed      // the parent's; owned by the parent's turn
@@ -57,15 +57,37 @@ type Ref struct {
 	call      *call // what the turn in progress has in hand; nil when none is
 }
 
-// Flags of a Ref that others read while they do not hold mu.
+// Flags of a Ref that others read while they do not hold mu. Who holds it may change
+// them, and so may the turn. A sender who does not hold it may take resting away where
+// nothing else is set, and the turn may set it where nothing is: so a message finds
+// its actor at rest, and leaves it at rest, at the price of two atomic operations.
 const (
-	urgent uint32 = 1 << iota // plain or rare.signals is set
-	ending                    // has begun to stop or has retired
+	urgent  uint32 = 1 << iota // plain or rare.signals is set
+	ending                     // has begun to stop or has retired
+	resting                    // neither queued for a turn nor in one
+	holding                    // as of the last rest, no user message may be taken: held, failed, stopping
+	queued                     // queue was appended to since the last rest
+	limited                    // the mailbox has a capacity, or is a lane: each sender takes the lock
 )
 
 func (r *Ref) is(flag uint32) bool { return r.flags.Load()&flag != 0 }
 func (r *Ref) set(flag uint32)     { r.flags.Or(flag) }
 func (r *Ref) unset(flag uint32)   { r.flags.And(^flag) }
+
+// raise sets a flag and, unless another is set, ends the actor's rest. True says that
+// it was at rest, and the caller must schedule it. mu is held.
+func (r *Ref) raise(flag, unless uint32) (wake bool) {
+	for {
+		before := r.flags.Load()
+		after := before | flag
+		if before&unless == 0 {
+			after &^= resting
+		}
+		if after == before || r.flags.CompareAndSwap(before, after) {
+			return before&^after&resting != 0
+		}
+	}
+}
 
 // Name returns the last part of the path.
 func (r *Ref) Name() string {
@@ -217,7 +239,8 @@ func (r *Ref) Stop() { r.signal(signal{kind: sigStop}) }
 func (r *Ref) Stopped() bool { return r.is(ending) }
 
 // MailboxLen returns how many user messages wait, without the one in progress
-// and without stashed ones.
+// and without stashed ones. A message that finds an actor with an unbounded mailbox
+// at rest counts as in progress from then on.
 func (r *Ref) MailboxLen() int {
 	r.mu.Lock()
 	n := len(r.queue) + r.left() + r.laneLen()
@@ -243,7 +266,7 @@ func (r *Ref) MailboxCap() int {
 func (r *Ref) Load() int {
 	r.mu.Lock()
 	n := len(r.queue) + r.left() + r.laneLen()
-	if r.busy {
+	if !r.is(resting) {
 		n++
 	}
 	r.mu.Unlock()

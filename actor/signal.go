@@ -51,11 +51,7 @@ func (r *Ref) signal(s signal) bool {
 		k := r.rarely()
 		k.signals = append(k.signals, s)
 	}
-	r.set(urgent)
-	wake := !r.busy
-	if wake {
-		r.busy = true
-	}
+	wake := r.raise(urgent, 0)
 	r.mu.Unlock()
 	if wake {
 		r.sys.exec.Schedule(Task{r})

@@ -138,7 +138,10 @@ func (s *System) mustSpawn(under *Ref, name string, p Props) *Ref {
 
 // newRef makes a Ref, in parent's family unless that is nil. Its mu is held.
 func newRef(s *System, parent *Ref, name string, number uint32, p *Props, f *family) *Ref {
-	r := &Ref{sys: s, parent: parent, newActor: p.New, capacity: p.Mailbox.capacity(), number: number, busy: true, hold: holdPhase}
+	r := &Ref{sys: s, parent: parent, newActor: p.New, capacity: p.Mailbox.capacity(), number: number, hold: holdPhase}
+	if r.capacity != 0 {
+		r.set(limited)
+	}
 	if number == 0 {
 		r.name = name
 	}

@@ -9,7 +9,7 @@ const (
 	nextRuns   = 16              // runs of the next slot in a row before the ring's turn
 	lookAfter  = 61              // turns after which the global queue comes first
 	yieldAfter = 8 * lookAfter   // turns after which other goroutines do
-	yieldSpun  = 16 * yieldAfter // the same while askers spin, and so do not wait to run
+	yieldIdle  = 16 * yieldAfter // the same while a processor is idle
 )
 
 // worker is one goroutine that runs turns.
@@ -22,7 +22,6 @@ type worker struct {
 	ring     ring
 	next     atomic.Pointer[Ref] // what a handler woke last: runs before the ring
 	lingered bool                // has yielded since its last turn
-	spun     bool                // got a task while it spun, since it last thought of yielding
 	nextUsed int                 // how often in a row
 
 	handed *Ref // the first task after it was parked; set before its permit is given
@@ -112,12 +111,13 @@ func (w *worker) find() *Ref {
 		}
 		w.looked++
 		if w.looked%lookAfter == 0 {
-			if w.looked%yieldSpun == 0 || w.looked%yieldAfter == 0 && !w.spun {
+			if w.looked%yieldIdle == 0 || w.looked%yieldAfter == 0 && !w.d.leavesIdle() {
 				// Workers that never park would let goroutines woken by their
 				// handlers, such as askers, wait for the runtime's 10 ms preemption.
+				// Where a processor is idle, it takes those; and to yield would wake it
+				// each time, which costs as much as a hundred turns.
 				runtime.Gosched()
 			}
-			w.spun = w.spun && w.looked%yieldAfter != 0
 			if r := w.d.fetch(w, false); r != nil {
 				return r
 			}
@@ -133,7 +133,6 @@ func (w *worker) find() *Ref {
 		}
 		s := &w.d.spinner
 		if r := s.wait(&s.paid, &w.d.queued); r != nil {
-			w.spun = true
 			return r
 		}
 		if !w.lingered { // whoever is about to send gets the processor once before the park
