@@ -84,8 +84,8 @@ const (
 )
 
 func (d *dispatcher) schedule(t Task) scheduled {
-	if d.spinner.hand(t.r) {
-		return taskHanded
+	if went := d.spinner.hand(t.r); went != taskNot {
+		return went
 	}
 	d.mu.Lock()
 	w := d.popIdle()

@@ -43,27 +43,26 @@ func (r *Ref) enqueue(m Message, w Worker) error {
 	if mutant.On(mutant.PoisonOvertakes) && len(r.queue) > 0 && m.Payload == (PoisonPill{}) {
 		m, r.queue[0] = r.queue[0], m
 	}
-	wake := r.raise(0, holding)
-	if wake && len(r.queue) == 0 && int(r.next) == len(r.batch) {
-		r.batch, r.next = append(r.batch[:0], m), 0
-		r.put++
-	} else {
+	wake := false
+	if r.flags.Load()&(resting|queued) != queued {
+		if wake = r.raise(0, holding); wake && len(r.queue) == 0 && int(r.next) == len(r.batch) {
+			r.batch, r.next = append(r.batch[:0], m), 0
+			r.put++
+			r.mu.Unlock()
+			r.wake(w)
+			return nil
+		}
 		wake = r.raise(queued, holding) || wake // the turn may have gone to rest meanwhile
-		r.append(m)
 	}
+	if len(r.queue) == cap(r.queue) && len(r.queue) >= keptCap {
+		r.queue = r.sys.buffers.grown(r.queue)
+	}
+	r.queue = append(r.queue, m)
 	r.mu.Unlock()
 	if wake {
 		r.wake(w)
 	}
 	return nil
-}
-
-// append is for senders. mu is held.
-func (r *Ref) append(m Message) {
-	if len(r.queue) == cap(r.queue) && len(r.queue) >= keptCap {
-		r.queue = r.sys.buffers.grown(r.queue)
-	}
-	r.queue = append(r.queue, m)
 }
 
 // tooMuch refuses or drops m. mu is held, and given up.
@@ -174,15 +173,12 @@ func (r *Ref) swap() {
 		}
 	}
 	r.batch, r.queue, r.next = r.queue, spent, 0
-	r.noteLarge()
 }
 
-func (r *Ref) noteLarge() { r.large = cap(r.batch) > keptCap || cap(r.queue) > keptCap }
-
 // restAtOnce ends the turn where nothing was queued behind batch, which is used
-// up, nor is there anything to give back.
+// up, since the last rest; so queue is no large buffer.
 func (r *Ref) restAtOnce() bool {
-	if r.large || r.flags.Load() != 0 {
+	if r.flags.Load() != 0 || cap(r.batch) > keptCap {
 		return false
 	}
 	t := r.call
@@ -206,7 +202,6 @@ func (r *Ref) rest() {
 			r.queue = nil
 		}
 	}
-	r.noteLarge()
 	r.call = nil
 	left := r.flags.Load()&^(holding|queued) | resting
 	if r.hold != 0 {
@@ -228,7 +223,6 @@ func (r *Ref) putBack(ms []Message) {
 		front = append(front, ms...)
 		r.batch = append(front, r.batch[r.next:]...)
 		r.next = 0
-		r.large = r.large || cap(r.batch) > keptCap
 	}
 	r.took.Store(r.took.Load() - uint32(len(ms)))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"strconv"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -38,8 +39,113 @@ func TestBuffersShrinkAfterABurst(t *testing.T) {
 	require.Eventually(t, func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return r.is(resting) && cap(r.queue) <= keptCap && cap(r.batch) <= keptCap
+		return r.flags.Load() == resting && cap(r.queue) <= keptCap && cap(r.batch) <= keptCap
+	}, waitTest, tickTest, "and the next message needs no lock")
+}
+
+// What was stashed comes back in a buffer of its own, and nothing is queued behind it.
+func TestBuffersShrinkAfterAnUnstash(t *testing.T) {
+	s := NewSystem("test", Config{})
+	defer stop(t, s)
+	const stashed = 1000
+	n, opened := 0, false
+	r, err := s.Spawn("a", PropsFunc(func(ctx *Context, msg any) error {
+		switch {
+		case msg == "open":
+			opened = true
+			ctx.UnstashAll()
+		case !opened:
+			ctx.Stash()
+		default:
+			n++
+		}
+		if ctx.Message().Reply != nil {
+			ctx.Respond(nil)
+		}
+		return nil
+	}))
+	require.NoError(t, err)
+	for range stashed {
+		require.NoError(t, r.Tell("x"))
+	}
+	for _, msg := range []string{"open", "last"} {
+		_, err = r.Ask(context.Background(), msg)
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.flags.Load() == resting && cap(r.queue) <= keptCap && cap(r.batch) <= keptCap
 	}, waitTest, tickTest)
+	require.Equal(t, stashed+1, n)
+}
+
+// The price of a message to an actor at rest: no sender and no turn takes the lock.
+func TestAMessageToAnActorAtRestTakesNoLock(t *testing.T) {
+	s := NewSystem("test", Config{})
+	defer stop(t, s)
+	r, err := s.Spawn("a", PropsFunc(func(ctx *Context, msg any) error {
+		ctx.Respond(msg)
+		return nil
+	}))
+	require.NoError(t, err)
+	_, err = r.Ask(context.Background(), 0)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return r.flags.Load() == resting }, waitTest, tickTest)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range 10 {
+		v, err := r.Ask(context.Background(), i)
+		require.NoError(t, err)
+		require.Equal(t, i, v)
+		require.Eventually(t, func() bool { return r.flags.Load() == resting }, waitTest, tickTest)
+	}
+	require.Zero(t, r.put-r.took.Load(), "it counts as in progress")
+}
+
+// Senders find an actor at rest, on its way there, and at work: whatever falls
+// together, each message is handled once, in its sender's order, and the actor rests
+// in the end.
+func TestNoMessageIsLostWhereAnActorComesToRest(t *testing.T) {
+	const senders, each = 4, 20_000
+	s := NewSystem("test", Config{})
+	defer stop(t, s)
+	type numbered struct{ sender, n int }
+	var next [senders]int
+	r, err := s.Spawn("a", PropsFunc(func(ctx *Context, msg any) error {
+		m := msg.(numbered)
+		if next[m.sender] != m.n {
+			t.Errorf("message %d of sender %d came where %d was due", m.n, m.sender, next[m.sender])
+		}
+		next[m.sender] = m.n + 1
+		busy(m.n % 50)
+		ctx.Respond(nil)
+		return nil
+	}))
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	for sender := range senders {
+		all.Go(func() {
+			for n := range each {
+				var err error
+				if n%7 == 6 {
+					_, err = r.Ask(context.Background(), numbered{sender, n})
+				} else {
+					err = r.Tell(numbered{sender, n})
+				}
+				if err != nil {
+					t.Errorf("message %d of sender %d: %v", n, sender, err)
+					return
+				}
+				busy(n % 31)
+			}
+		})
+	}
+	all.Wait()
+	require.Eventually(t, func() bool { return r.flags.Load() == resting && r.MailboxLen() == 0 }, waitTest, tickTest)
+	for sender := range senders {
+		require.Equal(t, each, next[sender])
+	}
 }
 
 func TestALargeBufferThatIsLittleUsedIsDropped(t *testing.T) {

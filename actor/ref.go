@@ -14,18 +14,18 @@ import (
 //
 // Everything that only some actors need is behind a pointer that is nil until
 // then, because there may be millions of idle ones.
+//
+// The order of the fields is that of who writes them: hardly anybody, senders, the
+// turn. The flags come first, so that they share a cache line with neither of those.
 type Ref struct {
+	flags    atomic.Uint32 // urgent and so on
+	capacity int32         // of the mailbox; 0 when unbounded, below when it is a lane
 	sys      *System
 	parent   *Ref // nil for the root
 	name     string
 	newActor func() Actor // Props.New
 	props    *spec        // shared by many
-
 	kin      atomic.Pointer[family]
-	flags    atomic.Uint32 // urgent and so on
-	took     atomic.Uint32 // messages taken out of batch, so that put-took are left
-	capacity int32         // of the mailbox; 0 when unbounded, below when it is a lane
-	number   uint32        // stands for a generated name; else 0
 
 	// Guarded by mu, the only lock that a sender takes.
 	mu       sync.Mutex
@@ -39,10 +39,11 @@ type Ref struct {
 	finished bool    // all done, the name is free
 
 	// Owned by the turn. The order of small fields saves 16 bytes.
+	number    uint32        // stands for a generated name; else 0; never written
+	took      atomic.Uint32 // messages taken out of batch, so that put-took are left
 	phase     phase
 	hold      uint8     // reasons why user messages wait
 	quiet     uint8     // swaps in a row that used little of a large buffer
-	large     bool      // batch or queue may be a large buffer
 	uncounted bool      // a message of batch is not in put
 	cause     StopCause // written before gone, then read by others under mu
 	leaving   bool      // its parent waits for it to stop; guarded by the parent's family.mu

@@ -11,6 +11,7 @@ const (
 	probeReads = 12 * spinReads // what it takes until an idle processor has come
 	probeFirst = 64             // asks between two probes, doubled after each in vain
 	probeLast  = 8 * probeFirst //
+	trialReads = 4 * probeReads // of the probes at the beginning of a trial
 	loneAfter  = 4              // asks in a row that found their actor at rest
 	aloneAfter = 64             // asks in a row without anybody else's
 	spinYields = 32             // answers that an asker gets spinning before he yields
@@ -32,14 +33,38 @@ type spinner struct {
 	seat   atomic.Pointer[Ref] // nil, vacant, or what was handed over
 	_      [56]byte
 	vacant Ref                   // in the seat: a worker spins there
+	away   Ref                   // in the seat: its worker has yielded, and looks there next
 	lone   atomic.Bool           // the asker is alone and spins if he may
 	paid   atomic.Bool           // the last answer found its asker spinning
 	only   atomic.Pointer[asker] // who asks alone, if anybody; everybody else takes that away
 }
 
-// hand gives r to a worker that spins. False says that none does.
-func (s *spinner) hand(r *Ref) bool {
-	return s.seat.Load() == &s.vacant && s.seat.CompareAndSwap(&s.vacant, r)
+// hand gives r to the worker in the seat, and says whether it spins.
+func (s *spinner) hand(r *Ref) scheduled {
+	switch s.seat.Load() {
+	case &s.vacant:
+		if s.seat.CompareAndSwap(&s.vacant, r) {
+			return taskHanded
+		}
+	case &s.away:
+		if s.seat.CompareAndSwap(&s.away, r) {
+			return taskQueued
+		}
+	}
+	return taskNot
+}
+
+// yield lets other goroutines run, and returns what was handed over meanwhile.
+func (s *spinner) yield() *Ref {
+	if !s.seat.CompareAndSwap(nil, &s.away) {
+		runtime.Gosched()
+		return nil
+	}
+	runtime.Gosched()
+	if r := s.seat.Swap(nil); r != &s.away {
+		return r
+	}
+	return nil
 }
 
 // wait spins, if the flag says that it pays, until a task is handed over, or one
@@ -162,11 +187,15 @@ func (a *asker) reads() (n int, probe bool) {
 		a.near = false
 		return 0, false
 	case went == taskQueued && !a.near:
-		if a.far++; a.far < a.probeAt {
+		reads, begins := probeReads, a.trial.begins()
+		if begins {
+			reads = trialReads
+		}
+		if a.far++; a.far < a.probeAt && (a.far < probeFirst || !begins) {
 			return 0, false
 		}
 		a.far = 0
-		return probeReads, true
+		return reads, true
 	}
 	return spinReads, false
 }

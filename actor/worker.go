@@ -137,7 +137,9 @@ func (w *worker) find() *Ref {
 		}
 		if !w.lingered { // whoever is about to send gets the processor once before the park
 			w.lingered = true
-			runtime.Gosched()
+			if r := s.yield(); r != nil {
+				return r
+			}
 			continue
 		}
 		if r := s.wait(&s.lone, &w.d.queued); r != nil {
