@@ -68,16 +68,16 @@ func TestBuffersShrinkAfterAnUnstash(t *testing.T) {
 	for range stashed {
 		require.NoError(t, r.Tell("x"))
 	}
-	for _, msg := range []string{"open", "last"} {
-		_, err = r.Ask(context.Background(), msg)
-		require.NoError(t, err)
-	}
-	require.Eventually(t, func() bool {
+	rests := func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return r.flags.Load() == resting && cap(r.queue) <= keptCap && cap(r.batch) <= keptCap
-	}, waitTest, tickTest)
-	require.Equal(t, stashed+1, n)
+	}
+	require.Eventually(t, rests, waitTest, tickTest)
+	_, err = r.Ask(context.Background(), "open")
+	require.NoError(t, err)
+	require.Eventually(t, rests, waitTest, tickTest)
+	require.Equal(t, stashed, n)
 }
 
 // The price of a message to an actor at rest: no sender and no turn takes the lock.
@@ -101,6 +101,28 @@ func TestAMessageToAnActorAtRestTakesNoLock(t *testing.T) {
 		require.Eventually(t, func() bool { return r.flags.Load() == resting }, waitTest, tickTest)
 	}
 	require.Zero(t, r.put-r.took.Load(), "it counts as in progress")
+}
+
+// A message does not wake an actor that could not take it; a signal does.
+func TestWhatWakesAnActor(t *testing.T) {
+	for name, c := range map[string]struct {
+		flags, flag, unless, after uint32
+		wakes                      bool
+	}{
+		"a message, at rest":    {resting, queued, holding, queued, true},
+		"a message, at work":    {0, queued, holding, queued, false},
+		"a message, held":       {resting | holding, queued, holding, resting | holding | queued, false},
+		"a signal, at rest":     {resting, urgent, 0, urgent, true},
+		"a signal, held":        {resting | holding, urgent, 0, urgent | holding, true},
+		"a signal, at work":     {ending, urgent, 0, ending | urgent, false},
+		"once more":             {urgent, urgent, 0, urgent, false},
+		"a message with limits": {limited | resting, 0, holding, limited, true},
+	} {
+		r := &Ref{}
+		r.flags.Store(c.flags)
+		require.Equal(t, c.wakes, r.raise(c.flag, c.unless), name)
+		require.Equal(t, c.after, r.flags.Load(), name)
+	}
 }
 
 // Senders find an actor at rest, on its way there, and at work: whatever falls

@@ -59,3 +59,45 @@ func TestAWorkerYieldsSeldomOnlyWhereAProcessorIsIdle(t *testing.T) {
 	require.LessOrEqual(t, yields(2, 0), int32(each/4), "every %d turns", yieldIdle)
 	require.LessOrEqual(t, yields(1, 1), int32(each/4), "every %d turns", yieldIdle)
 }
+
+// Where there is one processor, the other goroutine runs while the worker yields
+// ahead of the park; but one time in 61 the runtime lets the worker go on.
+func TestAWorkerThatYieldsIsHandedItsTask(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var w *worker
+	var got, stands *Ref
+	var went scheduled
+	r := &Ref{}
+	for try := 0; try < 100 && got == nil; try++ {
+		w = alone()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			stands = w.d.spinner.seat.Load()
+			went = w.d.schedule(Task{r})
+		}()
+		got = w.find()
+		<-ended
+	}
+	require.Same(t, r, got)
+	require.Same(t, &w.d.spinner.away, stands)
+	require.Equal(t, taskQueued, went, "it does not run now, so its asker must not spin")
+	require.False(t, w.d.queued.Load(), "nobody else needs to see it")
+	require.False(t, w.d.monitor.awake.Load())
+	require.Nil(t, w.d.spinner.seat.Load(), "the seat is left")
+}
+
+// The seat is one worker's; another yields beside it.
+func TestAWorkerYieldsWhereTheSeatIsTaken(t *testing.T) {
+	for _, taken := range []func(*spinner) *Ref{
+		func(s *spinner) *Ref { return &s.vacant },
+		func(s *spinner) *Ref { return &s.away },
+		func(*spinner) *Ref { return &Ref{} },
+	} {
+		s := &spinner{}
+		by := taken(s)
+		s.seat.Store(by)
+		require.Nil(t, s.yield())
+		require.Same(t, by, s.seat.Load())
+	}
+}
