@@ -7,11 +7,10 @@ import (
 )
 
 const (
-	spinReads  = 5000           // about 4 µs: what it costs to park and be woken
+	spinReads  = 5000           // 1.5 to 4 µs: what it costs to park and be woken
 	probeReads = 12 * spinReads // what it takes until an idle processor has come
 	probeFirst = 64             // asks between two probes, doubled after each in vain
 	probeLast  = 8 * probeFirst //
-	trialReads = 4 * probeReads // of the probes at the beginning of a trial
 	loneAfter  = 4              // asks in a row that found their actor at rest
 	aloneAfter = 64             // asks in a row without anybody else's
 	spinYields = 32             // answers that an asker gets spinning before he yields
@@ -24,13 +23,17 @@ const (
 // with one compare-and-swap; an asker who did so knows that his question is in
 // work on another processor, and spins for the answer.
 //
+// A worker that yields ahead of its park takes the seat, too. What it is handed it
+// runs as soon as it has a processor again, which is when the asker parks; so such a
+// question takes neither the dispatcher's lock nor the monitor's attention.
+//
 // Spinning keeps a processor from others, so it is for an asker who is the only one
 // of the system, finds his actors at rest and has tried that it shortens his asks
 // (see trial). He stops as soon as it was in vain, and yields now and then. When
 // several ask, of one actor or of many, nobody spins.
 type spinner struct {
 	_      [64]byte            // the seat has a cache line of its own
-	seat   atomic.Pointer[Ref] // nil, vacant, or what was handed over
+	seat   atomic.Pointer[Ref] // nil, vacant, away, or what was handed over
 	_      [56]byte
 	vacant Ref                   // in the seat: a worker spins there
 	away   Ref                   // in the seat: its worker has yielded, and looks there next
@@ -187,15 +190,11 @@ func (a *asker) reads() (n int, probe bool) {
 		a.near = false
 		return 0, false
 	case went == taskQueued && !a.near:
-		reads, begins := probeReads, a.trial.begins()
-		if begins {
-			reads = trialReads
-		}
-		if a.far++; a.far < a.probeAt && (a.far < probeFirst || !begins) {
+		if a.far++; a.far < a.probeAt {
 			return 0, false
 		}
 		a.far = 0
-		return reads, true
+		return probeReads, true
 	}
 	return spinReads, false
 }

@@ -44,9 +44,6 @@ func (t *trial) next() (spins, timed bool) {
 	return t.spins, t.stage != stageOver && t.left < trialAsks/2 && t.left%trialEvery == 1
 }
 
-// begins says that the trial of spinning has begun and nothing is timed yet.
-func (t *trial) begins() bool { return t.stage == stageSpins && t.left >= trialAsks/2 }
-
 func (t *trial) advance() {
 	median, known := t.median()
 	switch t.stage {
