@@ -151,7 +151,7 @@ func (g *segment) cut(next uint64) error {
 		written += frameSize + int64(binary.BigEndian.Uint32(head[:]))
 	}
 	had := g.length
-	if more := written - had; more > 0 {
+	if more := written + 1 - had; more > 0 { // a group does not end where its file does
 		had += (more + g.growth - 1) / g.growth * g.growth
 	}
 	size, err := g.file.Size()

@@ -64,6 +64,29 @@ func TestCutSegment(t *testing.T) {
 	w.refused(t, commitlog.ErrMissing)
 }
 
+// TestCutWhereTheFileWasMadeLonger cuts a segment where it was made longer, and a
+// group ends there.
+func TestCutWhereTheFileWasMadeLonger(t *testing.T) {
+	const grown = 64 << 10
+	for more := grown - 400; ; more += 4 {
+		w, p := newWorld(1), newPen(t)
+		w.segment = 1 << 20
+		s := w.mustOpen(t)
+		p.write(s, p.next("a", more))
+		groups := commitlog.Groups(w.disk.Content("segment-1"))
+		require.LessOrEqual(t, groups[0].Next, grown)
+		if groups[0].Next < grown {
+			continue
+		}
+		other := w.restarted()
+		p.has(other.mustOpen(t))
+		p.steps(s, "b")
+		w.disk.Truncate("segment-1", grown)
+		w.refused(t, commitlog.ErrDamaged, "made 131072 long")
+		return
+	}
+}
+
 // TestCutWhenAllIsFolded harms what is not needed.
 func TestCutWhenAllIsFolded(t *testing.T) {
 	w, p := growing(t)

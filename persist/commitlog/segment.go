@@ -109,7 +109,7 @@ func (g *segment) begin(log, number, first, position uint64) error {
 
 // allocate makes the file long enough for what is written up to end: blocks
 // that have been written once are overwritten faster than new ones are added.
-// Before anything is written there, firm is called.
+// Before anything is written there, firm is called. A group ends before that.
 func (g *segment) allocate(end int64) error {
 	for g.filled < end {
 		if _, err := g.file.WriteAt(make([]byte, g.growth), g.filled); err != nil {

@@ -157,7 +157,7 @@ func (s *Store) beginSegment() error {
 	if err != nil {
 		return err
 	}
-	err = g.allocate(headerSize)
+	err = g.allocate(headerSize + frameSize)
 	if err == nil {
 		err = g.firm()
 	}
