@@ -34,6 +34,10 @@ type Mark struct {
 	Log uint64
 	// Through is the number of the last group of which everything is folded.
 	Through uint64
+	// Reached is a group that the log had, durably, when the mark was made: a log
+	// that ends before it has lost what it had. 0 says nothing, and when the log
+	// is detached it does not count and need not be kept.
+	Reached uint64
 	// Detached says that the log has let the store go: it holds nothing that the
 	// store does not, and the store may be used without it.
 	Detached bool

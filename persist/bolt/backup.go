@@ -33,7 +33,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(s.path), filepath.Base(s.path)+".backup-*")
 	if err != nil {
-		return fmt.Errorf("back up %s: %w", s.path, err)
+		return s.notCopied(err)
 	}
 	_ = os.Remove(f.Name()) // where that works, no crash leaves it behind
 	defer func() {
@@ -54,7 +54,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 		return w.err // bbolt's says it in a text
 	})
 	if err != nil {
-		return fmt.Errorf("back up %s: %w", s.path, err)
+		return s.notCopied(err)
 	}
 	send := func() error {
 		// bbolt may have the file, so that its offset is not ours.
@@ -67,6 +67,14 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 		return send()
 	}
 	return unmark(f, send)
+}
+
+// notCopied is the error of a backup whose copy beside the file could not be made.
+func (s *Store) notCopied(err error) error {
+	if isNoRoom(err) {
+		err = fmt.Errorf("%w: there is none for a copy beside the file: %w: %w", persist.ErrUnavailable, persist.ErrNoRoom, err)
+	}
+	return fmt.Errorf("back up %s: %w", s.path, err)
 }
 
 // unmark removes the mark of a commit log from a copy, which need not be durable,

@@ -586,6 +586,7 @@ func TestEachCheckOfAPage(t *testing.T) {
 		"a leaf of too many elements": {put16(leaf+10, 300), "do not fit"},
 		"a leaf of too few elements":  {put16(leaf+10, 2), "does not begin where"},
 		"a leaf of no elements":       {put16(leaf+10, 0), "not empty"},
+		"a leaf that is emptied":      {func(b []byte) { clear(b[leaf+10:][:headerSize-10+elementSize]) }, "no page of a bucket"},
 		"a branch of too few":         {put16(branch+10, 1), "does not begin where"},
 		"a key outside":               {put32(element(leaf, 1)+4, 5000), "not inside"},
 		"a key of no bytes":           {put32(element(leaf, 1)+8, 0), "not inside"},

@@ -3,6 +3,7 @@ package bolt
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -82,6 +83,12 @@ func (f *filler) play(full bool, makeRoom func() error) error {
 		}
 	}
 	if err := f.again(); err != nil {
+		return err
+	}
+	if err := f.s.Backup(ctx, io.Discard); full && (!errors.Is(err, persist.ErrUnavailable) || !errors.Is(err, persist.ErrNoRoom)) {
+		return fmt.Errorf("backed up without room: %w", err)
+	}
+	if err := f.whole(); err != nil {
 		return err
 	}
 	before := len(f.lives)

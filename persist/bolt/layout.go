@@ -52,6 +52,7 @@ const (
 	trimmedKey = "trimmed" // meta: the position up to which changes may have been trimmed
 	logKey     = "log"     // meta: the number of the log in front; see persist.Mark
 	foldedKey  = "folded"  // meta: through which group that log is folded
+	reachedKey = "reached" // meta, with a log in front: a group that it has
 	plainKey   = "plain"   // meta, with a log in front: the version that the file has without it
 	kindPrefix = "kind\x00"
 

@@ -65,8 +65,11 @@ func putFormat(b *bbolt.Bucket, format uint64, m persist.Mark) error {
 	}
 	if attached(m) {
 		numbers[formatKey], numbers[plainKey] = formatLogged, format
+		if m.Reached > 0 {
+			numbers[reachedKey] = m.Reached
+		}
 	}
-	for _, key := range []string{formatKey, plainKey, logKey, foldedKey} {
+	for _, key := range []string{formatKey, plainKey, logKey, foldedKey, reachedKey} {
 		var err error
 		if n, ok := numbers[key]; ok {
 			err = putNumber(b, key, n)
@@ -93,7 +96,7 @@ func readMark(tx *bbolt.Tx) (plain uint64, m persist.Mark, err error) {
 // loadMark reads a file's mark, and the format that it has without a log.
 func loadMark(b *bbolt.Bucket, format uint64) (plain uint64, m persist.Mark, err error) {
 	numbers := map[string]uint64{}
-	for _, key := range []string{plainKey, logKey, foldedKey} {
+	for _, key := range []string{plainKey, logKey, foldedKey, reachedKey} {
 		n, ok, err := getNumber(b, key)
 		if err != nil {
 			return 0, m, err
@@ -107,6 +110,7 @@ func loadMark(b *bbolt.Bucket, format uint64) (plain uint64, m persist.Mark, err
 		m.Detached = m.Log != 0
 		return format, m, nil
 	}
+	m.Reached = numbers[reachedKey]
 	if plain = numbers[plainKey]; plain == 0 || m.Log == 0 {
 		return 0, m, fmt.Errorf("%w: it does not say which log stands in front of it", ErrDamaged)
 	}

@@ -233,6 +233,12 @@ func (o *opened) load(tx *bbolt.Tx) error {
 	if b == nil {
 		return o.create(tx)
 	}
+	if o.sound != nil {
+		if err := o.loadSound(b); err != nil {
+			return err
+		}
+		return haveBuckets(tx)
+	}
 	var ok bool
 	var err error
 	if o.format, ok, err = getNumber(b, formatKey); err != nil {
@@ -252,13 +258,8 @@ func (o *opened) load(tx *bbolt.Tx) error {
 	} else if !ok || o.next == 0 {
 		return fmt.Errorf("%w: the next position is missing", ErrDamaged)
 	}
-	for _, name := range buckets() {
-		if tx.Bucket([]byte(name)) == nil {
-			return missing(tx, name)
-		}
-	}
-	if o.sound != nil {
-		return nil // the rest is for writing, and may rest on damaged pages
+	if err := haveBuckets(tx); err != nil {
+		return err
 	}
 	if o.trimmed, err = trimmedThrough(tx); err != nil {
 		return err
@@ -271,6 +272,16 @@ func (o *opened) load(tx *bbolt.Tx) error {
 			return err
 		}
 		o.kinds[string(k[len(kindPrefix):])] = struct{}{}
+	}
+	return nil
+}
+
+// haveBuckets refuses a file that lacks a bucket.
+func haveBuckets(tx *bbolt.Tx) error {
+	for _, name := range buckets() {
+		if tx.Bucket([]byte(name)) == nil {
+			return missing(tx, name)
+		}
 	}
 	return nil
 }

@@ -27,11 +27,7 @@ func (s *Store) Changes(ctx context.Context, key persist.Key, life, from uint64,
 	if life != 0 {
 		seek = changeKey(h.prefix, life, from)
 	}
-	err := s.scan(ctx, changesBucket, seek, h.filed, h.newest)
-	if errors.Is(err, errTail) {
-		err = h.search(ctx)
-	}
-	if err != nil {
+	if err := h.read(ctx, seek); err != nil {
 		return nil, unreadable(fmt.Sprintf("changes of %s", key), err)
 	}
 	return h.changes, nil
@@ -43,11 +39,7 @@ func (s *Store) NextLife(ctx context.Context, key persist.Key, after uint64) (ui
 	if key.Check() != nil || after == ^uint64(0) {
 		return 0, nil
 	}
-	err := s.scan(ctx, changesBucket, changeKey(h.prefix, after+1, 0), h.filed, h.newest)
-	if errors.Is(err, errTail) {
-		err = h.search(ctx)
-	}
-	if err != nil {
+	if err := h.read(ctx, changeKey(h.prefix, after+1, 0)); err != nil {
 		return 0, unreadable(fmt.Sprintf("lives of %s", key), err)
 	}
 	if len(h.changes) == 0 {
@@ -65,6 +57,19 @@ type history struct {
 	limit      int
 	prefix     []byte
 	changes    []persist.Change
+}
+
+// read reads the entity's changes, whose entries stand from the key seek on. In a
+// damaged file, where bbolt may go round for ever, the journal alone is read.
+func (h *history) read(ctx context.Context, seek []byte) error {
+	if h.store.sound != nil {
+		return h.search(ctx)
+	}
+	err := h.store.scan(ctx, changesBucket, seek, h.filed, h.newest)
+	if errors.Is(err, errTail) {
+		err = h.search(ctx)
+	}
+	return err
 }
 
 // filed takes an entry of the changes bucket.
@@ -149,6 +154,13 @@ var errTail = errors.New("the list of its newest changes is damaged")
 // search looks for the entity's changes in the whole journal.
 func (h *history) search(ctx context.Context) error {
 	h.changes = nil
+	if s := h.store.sound; s != nil {
+		for _, p := range s.lost {
+			if p.bucket == logBucket {
+				return fmt.Errorf("it may lack some: %w: %w", snapshot.ErrCorrupt, p.why)
+			}
+		}
+	}
 	err := h.store.scan(ctx, logBucket, positionKey(max(h.life, 1)), func(_ *bbolt.Tx, k, v []byte) (bool, error) {
 		c := readChange(k, v)
 		if c.Err != nil && c.Key.Name == "" {

@@ -123,6 +123,10 @@ func (s *Store) Pods(ctx context.Context) ([]string, error) {
 // Position implements persist.PersistenceService.
 func (s *Store) Position(ctx context.Context) (p uint64, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		if s.sound != nil {
+			p = s.next - 1 // nobody commits
+			return nil
+		}
 		next, ok, err := getNumber(tx.Bucket([]byte(metaBucket)), nextKey)
 		if err == nil && ok {
 			p = next - 1

@@ -20,6 +20,7 @@ import (
 // damaged page or read nonsense from it. Nobody writes to the file meanwhile.
 type sound struct {
 	c      *checker
+	roots  map[string]bucketRoot
 	leaves map[string][]soundLeaf
 	lost   []lostPart
 }
@@ -33,12 +34,15 @@ type soundLeaf struct {
 }
 
 // lostPart is a page that cannot be read, with all below it: keys of a bucket
-// from low on and before high. nil is no bound.
+// from low on and before high, as the page above has it. nil is no bound. That
+// may be what is damaged, so that any key may be meant that stands behind the
+// last one of the leaf before, and before the first one of the leaf behind.
 type lostPart struct {
-	bucket    string
-	page      uint64
-	low, high []byte
-	why       error
+	bucket      string
+	page        uint64
+	low, high   []byte
+	last, first []byte
+	why         error
 }
 
 // maxDepth bounds the walk where a damaged branch leads back to itself.
@@ -51,7 +55,7 @@ func findSound(f io.ReaderAt, path string) (*sound, error) {
 	if !ok {
 		return nil, err
 	}
-	s := &sound{leaves: map[string][]soundLeaf{}}
+	s := &sound{roots: map[string]bucketRoot{}, leaves: map[string][]soundLeaf{}}
 	s.c = &checker{f: f, path: path, size: uint64(m.pageSize), pages: m.pages, buf: make([]byte, m.pageSize)}
 	var buckets []bucketRoot
 	tree := walk{c: s.c, root: true, found: func(b bucketRoot) { buckets = append(buckets, b) }}
@@ -59,6 +63,7 @@ func findSound(f io.ReaderAt, path string) (*sound, error) {
 		return nil, err
 	}
 	for _, b := range buckets {
+		s.roots[b.name] = b
 		s.bucket(b)
 	}
 	return s, nil
@@ -66,21 +71,27 @@ func findSound(f io.ReaderAt, path string) (*sound, error) {
 
 // bucket walks a bucket and notes what is sound of it.
 func (s *sound) bucket(b bucketRoot) {
+	var behind []byte // the last key that was kept
+	bounded := len(s.lost)
 	lose := func(page uint64, low, high []byte, why error) {
-		s.lost = append(s.lost, lostPart{b.name, page, bytes.Clone(low), bytes.Clone(high), why})
+		s.lost = append(s.lost, lostPart{bucket: b.name, page: page, low: bytes.Clone(low), high: bytes.Clone(high), last: behind, why: why})
 	}
-	keep := func(page uint64, low []byte) {
+	keep := func(page uint64, low, first, last []byte) {
 		s.leaves[b.name] = append(s.leaves[b.name], soundLeaf{low: bytes.Clone(low), page: page, inline: b.inline})
+		behind = bytes.Clone(last)
+		for ; bounded < len(s.lost); bounded++ {
+			s.lost[bounded].first = bytes.Clone(first)
+		}
 	}
 	if err := s.c.walkBucket(b, span{}, lose, keep); err != nil {
 		lose(max(b.page, b.at), nil, nil, err)
 	}
 }
 
-// isLost says whether a key would stand in a part that cannot be read.
+// isLost says whether a key may stand in a part that cannot be read.
 func (s *sound) isLost(bucket string, key []byte) (lostPart, bool) {
 	for _, p := range s.lost {
-		if p.bucket == bucket && bytes.Compare(key, p.low) >= 0 && (p.high == nil || bytes.Compare(key, p.high) < 0) {
+		if p.bucket == bucket && bytes.Compare(key, p.last) > 0 && (p.first == nil || bytes.Compare(key, p.first) < 0) {
 			return p, true
 		}
 	}
@@ -185,8 +196,8 @@ func (s *Store) rowsOfSound(ctx context.Context, key persist.Key) (rows []persis
 	if key.Check() != nil {
 		return nil, nil
 	}
-	var kinds []string
-	if err := s.view(ctx, func(tx *bbolt.Tx) error { kinds = kindsOf(tx); return nil }); err != nil {
+	kinds, err := s.startsSound(ctx, rowsBucket)
+	if err != nil {
 		return nil, unreadable("kinds of rows", err)
 	}
 	for _, kind := range kinds {
@@ -208,20 +219,27 @@ func (s *Store) rowsOfSound(ctx context.Context, key persist.Key) (rows []persis
 }
 
 // podsSound is Pods in a damaged file.
-func (s *Store) podsSound(ctx context.Context) (pods []string, err error) {
+func (s *Store) podsSound(ctx context.Context) ([]string, error) {
+	pods, err := s.startsSound(ctx, recordsBucket)
+	if err != nil {
+		return nil, unreadable("pods", err)
+	}
+	return pods, nil
+}
+
+// startsSound returns what the keys of a bucket in a damaged file begin with, up
+// to their first zero.
+func (s *Store) startsSound(ctx context.Context, bucket string) (starts []string, err error) {
 	for seek := []byte(nil); ; {
-		pod, found := "", false
-		err := s.scanSound(ctx, recordsBucket, seek, func(_ *bbolt.Tx, k, _ []byte) (bool, error) {
-			pod, found = keyOf(k).Pod, true
+		start, found := "", false
+		err := s.scanSound(ctx, bucket, seek, func(_ *bbolt.Tx, k, _ []byte) (bool, error) {
+			start, found = keyOf(k).Pod, true
 			return false, nil
 		}, nil)
-		if err != nil {
-			return nil, unreadable("pods", err)
+		if err != nil || !found {
+			return starts, err
 		}
-		if !found {
-			return pods, nil
-		}
-		pods, seek = append(pods, pod), append([]byte(pod), 1)
+		starts, seek = append(starts, start), append([]byte(start), 1)
 	}
 }
 

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -173,4 +174,81 @@ func TestReadOnly(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 	_, err = Open(filepath.Join(t.TempDir(), "none.db"), Config{ReadOnly: true})
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// A branch whose key is damaged says wrongly what the page has that is lost by
+// it: what that has is not taken for absent.
+func TestAroundADamagedSeparator(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	want := fill(t, path)
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	s := mustOpen(t, path, Config{VerifyFirst: true})
+	all := readings(t, s, want)
+	require.NoError(t, s.Close())
+	lost := 0
+	for page := 2; page < len(whole)/testPage; page++ {
+		b := whole[page*testPage:][:testPage]
+		if h := parseHeader(b); h.id != uint64(page) || h.flags != branchFlag {
+			continue
+		}
+		for at := headerSize; at < len(bytes.TrimRight(b, "\x00")); at++ {
+			bad := damagedCopy(t, path, at, func(b []byte) { b[page*testPage+at] ^= 1 << (at % 8) })
+			if s, err := Open(bad, Config{ReadOnly: true, NoVerify: true}); err == nil {
+				lost += requireAround(t, s, fmt.Sprintf("page %d, byte %d", page, at), want, all)
+				require.NoError(t, s.Close())
+			}
+			require.NoError(t, os.Remove(bad))
+		}
+	}
+	require.Positive(t, lost)
+}
+
+// One of the store's own numbers cannot be read: every record can.
+func TestAroundADamagedNumber(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	want := fill(t, path)
+	s := mustOpen(t, path, Config{VerifyFirst: true, CommitLog: true})
+	require.NoError(t, s.Fold(ctx, persist.Fold{Mark: persist.Mark{Log: 77, Through: 1}}))
+	all := readings(t, s, want)
+	position, err := s.Position(ctx)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for _, key := range []string{formatKey, trimmedKey, logKey, foldedKey, plainKey, nextKey} {
+		found := 0
+		for at := range whole {
+			head := make([]byte, 8)
+			if !bytes.HasPrefix(whole[at:], []byte(key)) || at+len(key)+12 > len(whole) {
+				continue
+			}
+			copy(head, whole[at+len(key)+sealSize:])
+			if binary.BigEndian.Uint32(whole[at+len(key):]) != sum(metaBucket, []byte(key), head) {
+				continue
+			}
+			found++
+			bad := damagedCopy(t, path, at, func(b []byte) { b[at+len(key)+sealSize+7] ^= 4 })
+			s, err := Open(bad, Config{ReadOnly: true, NoVerify: true})
+			require.NoError(t, err, key)
+			requireAround(t, s, key, want, all)
+			require.Zero(t, len(want)-len(recordsOf(t, s)), key)
+			got, err := s.Position(ctx)
+			require.NoError(t, err)
+			least := position // also of a page that is not in use any more
+			if key == nextKey {
+				least-- // nothing is left of the last deletion
+			}
+			require.GreaterOrEqual(t, got, least, key)
+			require.LessOrEqual(t, got, position, key)
+			require.NoError(t, s.Close())
+		}
+		require.Positive(t, found, key)
+	}
+}
+
+func recordsOf(t *testing.T, s *Store) []persist.Item {
+	page, err := s.List(ctx, "rooms", persist.ListOptions{Limit: 1000})
+	require.NoError(t, err)
+	return page.Items
 }

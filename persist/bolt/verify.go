@@ -190,7 +190,7 @@ func (c *checker) all(root uint64) error {
 func (c *checker) bucket(b bucketRoot, part span) error { return c.walkBucket(b, part, nil, nil) }
 
 // walkBucket is bucket; lose and keep are those of the walk.
-func (c *checker) walkBucket(b bucketRoot, part span, lose func(uint64, []byte, []byte, error), keep func(uint64, []byte)) error {
+func (c *checker) walkBucket(b bucketRoot, part span, lose func(uint64, []byte, []byte, error), keep func(page uint64, low, first, last []byte)) error {
 	w := walk{c: c, bucket: b.name, span: part, lose: lose, keep: keep}
 	w.head, w.sealed = headSize(b.name)
 	if b.page != 0 {
@@ -217,9 +217,9 @@ type walk struct {
 	enough bool // all of it was met, and the key behind it
 
 	// lose, if set, is told of a page that is damaged, and the walk goes on behind
-	// it; keep is told of each leaf that is not.
+	// it; keep is told of each leaf that is not, with its first and its last key.
 	lose  func(page uint64, low, high []byte, why error)
-	keep  func(page uint64, low []byte)
+	keep  func(page uint64, low, first, last []byte)
 	depth int
 }
 
@@ -335,7 +335,11 @@ func (w *walk) leaf(id uint64, l leaf, low, high []byte) error {
 	if l.count == 0 && !empty(l.raw) {
 		return w.c.bad(id, "it has no elements but is not empty")
 	}
-	packed, first := packing(l.count), low
+	// bbolt removes pages that become empty, and a bucket that does is no page.
+	if l.count == 0 && w.depth > 0 && (!w.root || w.depth > 1) {
+		return w.c.bad(id, "it has no elements, which no page of a bucket may have")
+	}
+	packed, bound, first := packing(l.count), low, []byte(nil)
 	for i := range l.count {
 		at := uint64(headerSize + i*elementSize)
 		e := l.raw[at:]
@@ -366,10 +370,12 @@ func (w *walk) leaf(id uint64, l leaf, low, high []byte) error {
 			return err
 		}
 		w.meet(key)
-		low = key
+		if low = key; i == 0 {
+			first = key
+		}
 	}
 	if w.keep != nil {
-		w.keep(id, first)
+		w.keep(id, bound, first, low)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (s *Store) Commit(ctx context.Context, units []persist.Unit) ([]persist.Out
 	if err := s.prepare(ctx, int64(len(frame))+frameAlign); err != nil {
 		return nil, err
 	}
-	if err := s.append(frame); err != nil {
+	if err := s.append(ctx, frame); err != nil {
 		return nil, err
 	}
 	s.adopt(d)
@@ -60,7 +60,7 @@ func (s *Store) encode(effects []effect) []byte {
 }
 
 // append makes a group durable. The caller has the turn and has made room.
-func (s *Store) append(frame []byte) error {
+func (s *Store) append(ctx context.Context, frame []byte) error {
 	g := s.current
 	frame = g.seal(frame, s.group+1)
 	s.frame = frame
@@ -74,7 +74,7 @@ func (s *Store) append(frame []byte) error {
 	}
 	g.end += int64(len(frame))
 	s.group++
-	s.goneOn(g)
+	s.goneOn(context.WithoutCancel(ctx), g)
 	return nil
 }
 

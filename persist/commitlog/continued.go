@@ -1,6 +1,7 @@
 package commitlog
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -8,6 +9,18 @@ import (
 
 	"github.com/twinsrv/twinsrv/persist"
 )
+
+// What was acknowledged last stands at the end of the newest segment, where a
+// crash leaves a group that is not whole, or none. Three things tell damage to it
+// from that, and none of them is there before what it tells of is durable:
+//
+//   - The segment before says that this one has a group (continued). Where that
+//     one's file is used again, or none was before, the store behind is told.
+//   - The store behind says with each fold how far the log reached (Mark.Reached).
+//   - The file is as long as it was made before that was written (cut).
+//
+// What is left is damage that keeps the file's length, is behind what the store
+// knows of, and has nothing whole behind it: it looks like a torn write.
 
 // continued is the number of a frame that is no group: it stands behind the last
 // group of a segment and has the number of the one that goes on behind it. It is
@@ -22,20 +35,23 @@ type use struct {
 	number uint64
 }
 
-// goneOn notes where the last durable group stands, and in the segment before
-// that this one goes on. The caller has the turn.
-func (s *Store) goneOn(g *segment) {
+// goneOn notes where the last durable group stands, and in the segment before,
+// or in the store behind, that this one goes on. The caller has the turn.
+func (s *Store) goneOn(ctx context.Context, g *segment) {
 	before := s.last
 	if before.g == g && before.number == g.number {
 		return
 	}
 	s.last = use{g, g.number}
+	var err error
 	if before.g == nil || before.g.number != before.number {
-		return
+		err = s.tellReached(ctx)
+	} else {
+		err = before.g.noteContinued(g.number)
 	}
-	if err := before.g.noteContinued(g.number); err != nil {
-		s.cfg.Logger.Warn("a segment of the commit log could not be told of the next one; should that be lost, it would not be missed",
-			"log", s.dir, "segment", before.g.name, "next", g.name, "error", err)
+	if err != nil {
+		s.cfg.Logger.Warn("it could not be noted that a segment of the commit log has been begun; should that be lost before the next fold, it might not be missed",
+			"log", s.dir, "segment", g.name, "error", err)
 	}
 }
 
@@ -48,13 +64,38 @@ func (g *segment) noteContinued(number uint64) error {
 	return g.file.Sync()
 }
 
+// tellReached notes in the store behind how far the log reaches. While somebody
+// else has the folding, which is then a backup, it does nothing: the next fold
+// notes it. The caller has the turn.
+func (s *Store) tellReached(ctx context.Context) error {
+	select {
+	case s.folds <- struct{}{}:
+	default:
+		return nil
+	}
+	defer release(s.folds)
+	mark, err := s.behind.Mark(ctx)
+	if err != nil {
+		return err
+	}
+	mark.Reached = s.group
+	return s.behind.Fold(ctx, persist.Fold{Mark: mark})
+}
+
 // complete makes sure that no segment behind the newest has gone, and that the
-// newest has not been emptied. ends is the last group that there is.
+// newest has not been emptied or cut, as far as the file, the store behind and the
+// segment before tell. ends is the last group that there is.
 func complete(uses []*segment, ends uint64, mark persist.Mark) error {
 	if mark.Detached {
 		return nil // everything is in the store behind
 	}
 	newest := uses[len(uses)-1]
+	if err := newest.cut(ends + 1); err != nil {
+		return err
+	}
+	if reached := max(mark.Through, mark.Reached); ends < reached {
+		return fmt.Errorf("%w: it ends with group %d, and the store knows that it had %d: the log is an older copy, or its end is damaged; bring back the newer one, or restore a backup", ErrDamaged, ends, reached)
+	}
 	number, ok, err := newest.continuedBy()
 	if err != nil {
 		return err
@@ -92,4 +133,33 @@ func (g *segment) continuedBy() (number uint64, ok bool, err error) {
 		return 0, false, nil
 	}
 	return binary.BigEndian.Uint64(effects), true, nil
+}
+
+// cut makes sure that the file is as long as it was made, durably, before what
+// stands in it was written: no crash makes it shorter. g was walked to its end,
+// where the group next may have been begun.
+func (g *segment) cut(next uint64) error {
+	if g.length == 0 {
+		return nil // its header does not say
+	}
+	var head [frameSize]byte
+	if _, err := g.file.ReadAt(head[:], g.end); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read %s: %w", g.name, err)
+	}
+	written := g.end
+	if binary.BigEndian.Uint64(head[8:]) == next {
+		written += frameSize + int64(binary.BigEndian.Uint32(head[:]))
+	}
+	had := g.length
+	if more := written + 1 - had; more > 0 { // a group does not end where its file does
+		had += (more + g.growth - 1) / g.growth * g.growth
+	}
+	size, err := g.file.Size()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", g.name, err)
+	}
+	if size < had {
+		return fmt.Errorf("%w: %s has %d bytes and was made %d long before what is in it was written: it was cut off, and what was acknowledged last may be missing; bring the file back as it was, or restore a backup", ErrDamaged, g.name, size, had)
+	}
+	return nil
 }

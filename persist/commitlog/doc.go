@@ -20,7 +20,9 @@
 //
 // Open reads the groups that are not folded and goes on. A group at the end of
 // the log that is not whole was never acknowledged, and is dropped. A group that
-// is not whole and has others behind it was, and is damage: Open fails.
+// is not whole and has others behind it was, and is damage: Open fails. So it does
+// when a file is shorter than it was made, or the log ends before what the store
+// behind, or another segment, knows that it had.
 //
 // The formats that a database's log may have, and the reasons for the checks,
 // follow what PostgreSQL, SQLite and LevelDB say of theirs; the memory that is

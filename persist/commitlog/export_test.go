@@ -10,6 +10,12 @@ func Reused(segment []byte) []byte {
 	return append(g.header(), segment[headerSize:]...)
 }
 
+// Older returns the bytes of a segment as programs wrote it that did not note
+// how long it was made.
+func Older(segment []byte) []byte {
+	return append(segmentOf(segment).header(), segment[headerSize:]...)
+}
+
 // Group is where a group stands in a segment: its bytes from, up to end; padding
 // fills up what is left before next.
 type Group struct{ From, End, Next int }

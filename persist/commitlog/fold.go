@@ -96,7 +96,10 @@ func (s *Store) foldStep(ctx context.Context) error {
 	}
 	defer release(s.folds)
 	s.mu.RLock()
-	frozen := s.frozen
+	frozen, reached := s.frozen, uint64(0)
+	if frozen != nil {
+		reached = s.active.last
+	}
 	s.mu.RUnlock()
 	if frozen == nil {
 		return nil
@@ -105,6 +108,9 @@ func (s *Store) foldStep(ctx context.Context) error {
 		s.plan = newPlan(frozen, s.log)
 	}
 	batch, next, last := s.plan.batch(s.cfg.FoldKeys)
+	if last {
+		batch.Mark.Reached = reached
+	}
 	if err := s.behind.Fold(ctx, batch); err != nil {
 		err = fmt.Errorf("fold the commit log %s: %w", s.dir, err)
 		s.mu.Lock()

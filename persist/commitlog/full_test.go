@@ -37,7 +37,7 @@ func TestFullDiskWhileASegmentGrows(t *testing.T) {
 	w, p := newWorld(1), newPen(t)
 	w.disk.Full = 4<<20 + 1000
 	cfg := w.tiny()
-	cfg.SegmentSize = 16 << 20 // grows by 4 MiB at a time
+	cfg.SegmentSize = 64 << 20 // grows by 4 MiB at a time
 	s, err := commitlog.Open("log", w.behind, cfg)
 	require.NoError(t, err)
 	require.Positive(t, p.fill(s, 100<<10))
@@ -118,7 +118,7 @@ func TestOpenOnAFullDisk(t *testing.T) {
 		}
 		t.Run(fmt.Sprint("cut off at ", cut), func(t *testing.T) {
 			other := w.restarted()
-			other.disk.Truncate("segment-1", int64(cut))
+			other.disk.Put("segment-1", commitlog.Older(content[:cut]))
 			if cut < last.End {
 				want = before
 			}
@@ -133,7 +133,7 @@ func TestOpenOnAFullDisk(t *testing.T) {
 	t.Run("stopped", func(t *testing.T) {
 		require.NoError(t, s.Close())
 		w.leave()
-		w.disk.Truncate("segment-1", int64(last.Next))
+		w.disk.Put("segment-1", commitlog.Older(content[:last.Next]))
 		w.full(t, after)
 	})
 }
@@ -172,7 +172,7 @@ func (w *world) full(t *testing.T, want []string) {
 func TestALargeCommitKeepsNoSmallOneOut(t *testing.T) {
 	w, p := newWorld(1), newPen(t)
 	cfg := w.tiny()
-	cfg.SegmentSize, cfg.MaxRecord = 32<<20, 16<<20
+	cfg.SegmentSize, cfg.MaxRecord = 64<<20, 16<<20
 	s, err := commitlog.Open("log", w.behind, cfg)
 	require.NoError(t, err)
 	w.disk.Full = 8 << 20

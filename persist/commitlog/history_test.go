@@ -28,6 +28,7 @@ func TestHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := &history{rt: rt, Assertions: require.New(rt), w: newWorld(rapid.Uint64().Draw(rt, "seed")),
 			models: []*memory.Store{memory.Open(memory.Config{MaxRecord: maxRecord})}}
+		h.w.segment = rapid.SampledFrom([]int64{0, 512 << 10}).Draw(rt, "segment") // the larger one grows
 		h.start()
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			h.step()

@@ -139,7 +139,11 @@ func (s *Store) find(mark persist.Mark) ([]*segment, error) {
 		}
 	}
 	if mark.Log != 0 && !mark.Detached && len(uses) == 0 {
-		return nil, fmt.Errorf("%w: the store was not closed, and what was acknowledged last stands in its log; bring the folder back, or restore a backup", ErrMissing)
+		there := ""
+		if len(blank) > 0 {
+			there = fmt.Sprintf(" (%s is there, and does not begin as it was written)", blank[0].name)
+		}
+		return nil, fmt.Errorf("%w%s: the store was not closed, and what was acknowledged last stands in its log; bring the folder back, or restore a backup", ErrMissing, there)
 	}
 	slices.SortFunc(uses, func(a, b *segment) int { return cmp.Compare(a.number, b.number) })
 	return uses, nil
@@ -223,9 +227,6 @@ func (s *Store) replay(uses []*segment, mark persist.Mark, found *generation) er
 	}
 	if mark.Detached && s.group > mark.Through {
 		return fmt.Errorf("%w: it goes on behind group %d, where the store left it: the store is an older copy; bring back the newer one, or move the folder of the log away", ErrForeign, mark.Through)
-	}
-	if ends < mark.Through && !mark.Detached && mark.Log != 0 {
-		return fmt.Errorf("%w: it ends with group %d, and the store has up to %d: the log is an older copy, or its end is damaged; bring back the newer one, or restore a backup", ErrDamaged, ends, mark.Through)
 	}
 	if n := len(uses); n > 0 {
 		if err := complete(uses, ends, mark); err != nil {

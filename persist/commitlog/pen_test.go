@@ -94,7 +94,7 @@ func (w *world) mustOpen(t testing.TB) *commitlog.Store {
 // restarted is a world in which the process was killed, and another one begins
 // with copies: it changes nothing of w's.
 func (w *world) restarted() *world {
-	other := &world{rng: w.rng}
+	other := &world{rng: w.rng, segment: w.segment}
 	other.enter(w.disk.Copy(), w.behind.Fork())
 	return other
 }

@@ -48,6 +48,10 @@ func (s *Store) takeRoom(ctx context.Context, bytes int64) error {
 	if err := s.current.allocate(s.current.end + bytes); err != nil {
 		return s.noRoom(err)
 	}
+	if err := s.current.firm(); err != nil {
+		s.fail(err) // it has a header, and perhaps groups, and its sync has failed
+		return s.noRoom(err)
+	}
 	return nil
 }
 

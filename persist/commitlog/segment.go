@@ -10,7 +10,7 @@ import (
 
 // A segment begins with a header:
 //
-//	magic 8, version 4, 0 4, log 8, number 8, first 8, position 8, 0 12, checksum of all that 4
+//	magic 8, version 4, 0 4, log 8, number 8, first 8, position 8, length 8, growth 4, checksum of all that 4
 //
 // and goes on with groups, each padded to a multiple of eight bytes:
 //
@@ -19,9 +19,11 @@ import (
 // Numbers are big endian, checksums CRC32C. A group's covers log and number of
 // its segment, the group's number, its size and its effects. Groups are numbered
 // without gaps over all segments. What a segment has behind the group before
-// the next segment's first does not count, but for one frame (see continued). A header's position is the last that
-// was given before: a store that lacks one of these, which are not in the log
-// either, is an older copy.
+// the next segment's first does not count, but for one frame (see continued). A
+// header's position is the last that was given before: a store that lacks one of
+// these, which are not in the log either, is an older copy. Its length is what
+// the file had when the use began, and growth what is added at a time (see cut);
+// both are 0 in files of programs that did not write them.
 const (
 	magic         = "twinslog"
 	formatVersion = 1
@@ -40,8 +42,10 @@ type segment struct {
 	log, number uint64
 	first       uint64 // its first group, also of one that is still to come
 	position    uint64 // the last one given before
+	length      int64  // of the file, durably, when the use began; 0: not known
 	end         int64  // where the next group goes
 	filled      int64  // the file is allocated up to here
+	firmed      int64  // and durably if it is the same
 	growth      int64  // by so much it is made longer at a time
 }
 
@@ -57,7 +61,8 @@ func (g *segment) header() []byte {
 	b = binary.BigEndian.AppendUint64(b, g.number)
 	b = binary.BigEndian.AppendUint64(b, g.first)
 	b = binary.BigEndian.AppendUint64(b, g.position)
-	b = append(b, make([]byte, headerSize-4-len(b))...)
+	b = binary.BigEndian.AppendUint64(b, uint64(g.length))
+	b = binary.BigEndian.AppendUint32(b, uint32(g.growth))
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
 }
 
@@ -83,14 +88,20 @@ func (g *segment) readHeader() error {
 	g.number = binary.BigEndian.Uint64(b[24:])
 	g.first = binary.BigEndian.Uint64(b[32:])
 	g.position = binary.BigEndian.Uint64(b[40:])
+	g.length = int64(binary.BigEndian.Uint64(b[48:]))
+	if growth := binary.BigEndian.Uint32(b[56:]); growth > 0 {
+		g.growth = int64(growth)
+	}
 	return nil
 }
 
-// begin starts a use of the file, which has room for it. It is durable with the
-// next sync.
+// begin starts a use of the file, which has room for it and is firm. It is
+// durable with the next sync. No group of an earlier use stays where the first
+// one goes.
 func (g *segment) begin(log, number, first, position uint64) error {
 	g.log, g.number, g.first, g.position, g.end = log, number, first, position, headerSize
-	if _, err := g.file.WriteAt(g.header(), 0); err != nil {
+	g.length = g.filled
+	if _, err := g.file.WriteAt(append(g.header(), make([]byte, frameSize)...), 0); err != nil {
 		return fmt.Errorf("begin segment %s: %w", g.name, err)
 	}
 	return nil
@@ -98,6 +109,7 @@ func (g *segment) begin(log, number, first, position uint64) error {
 
 // allocate makes the file long enough for what is written up to end: blocks
 // that have been written once are overwritten faster than new ones are added.
+// Before anything is written there, firm is called. A group ends before that.
 func (g *segment) allocate(end int64) error {
 	for g.filled < end {
 		if _, err := g.file.WriteAt(make([]byte, g.growth), g.filled); err != nil {
@@ -105,6 +117,30 @@ func (g *segment) allocate(end int64) error {
 		}
 		g.filled += g.growth
 	}
+	if g.firmed == g.filled {
+		return nil
+	}
+	// Another process, or a sync that failed, may have left a length that the
+	// disk does not have, and that no sync would write.
+	var last [1]byte
+	if _, err := g.file.ReadAt(last[:], g.filled-1); err != nil {
+		return fmt.Errorf("read %s: %w", g.name, err)
+	}
+	if _, err := g.file.WriteAt(last[:], g.filled-1); err != nil {
+		return fmt.Errorf("write the end of %s again: %w", g.name, err)
+	}
+	return nil
+}
+
+// firm makes the length durable that allocate has given the file.
+func (g *segment) firm() error {
+	if g.firmed == g.filled {
+		return nil
+	}
+	if err := g.file.Sync(); err != nil {
+		return fmt.Errorf("sync %s: %w", g.name, err)
+	}
+	g.firmed = g.filled
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,7 +40,7 @@ type Store struct {
 	frozen *generation // nil: none
 	down   error       // why the store does not serve; wraps persist.ErrUnavailable
 	gone   bool        // closed, for good
-	free   []*segment  // whose groups are folded
+	free   []*segment  // whose groups are folded, the oldest first
 	next   uint64      // the next position to give; all before it are durable
 	base   uint64      // everything up to this position is folded
 
@@ -156,7 +157,11 @@ func (s *Store) beginSegment() error {
 	if err != nil {
 		return err
 	}
-	if err := g.allocate(headerSize); err != nil {
+	err = g.allocate(headerSize + frameSize)
+	if err == nil {
+		err = g.firm()
+	}
+	if err != nil {
 		s.putBack(g)
 		return err
 	}
@@ -181,11 +186,15 @@ func (s *Store) beginDurably() error {
 	return nil
 }
 
+// freeSegment takes the one that was freed first: the segment before stays as
+// long as there is another, and tells that this one goes on behind it. One for
+// whose file there was no room is taken when nothing else is there.
 func (s *Store) freeSegment() (*segment, error) {
 	s.mu.Lock()
-	if n := len(s.free); n > 0 {
-		g := s.free[n-1]
-		s.free = s.free[:n-1]
+	if len(s.free) > 0 {
+		i := max(0, slices.IndexFunc(s.free, func(g *segment) bool { return g.filled >= g.growth }))
+		g := s.free[i]
+		s.free = slices.Delete(s.free, i, i+1)
 		s.mu.Unlock()
 		return g, nil
 	}
@@ -201,7 +210,7 @@ func (s *Store) freeSegment() (*segment, error) {
 
 // segment takes a file into the log.
 func (s *Store) segment(name string, f File) *segment {
-	g := &segment{name: name, file: f, growth: min(maxGrowth, s.cfg.SegmentSize)}
+	g := &segment{name: name, file: f, growth: max(minSegment, min(maxGrowth, s.cfg.SegmentSize/16))}
 	s.segments = append(s.segments, g)
 	return g
 }

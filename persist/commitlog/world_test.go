@@ -34,12 +34,13 @@ type world struct {
 	behind *behind
 	rng    *rand.Rand
 
-	next  fault
-	skip  int // so many operations are done before
-	fired bool
-	dead  bool
-	calls int
-	trace []string
+	segment int64 // its size; 0: the smallest
+	next    fault
+	skip    int // so many operations are done before
+	fired   bool
+	dead    bool
+	calls   int
+	trace   []string
 }
 
 func newWorld(seed uint64) *world {
@@ -104,7 +105,7 @@ const maxRecord = 1 << 20
 
 // tiny has a log of the smallest segments that folds in the smallest steps.
 func (w *world) tiny() commitlog.Config {
-	return commitlog.Config{SegmentSize: 64 << 10, FoldKeys: 3, MaxRecord: maxRecord, NoBackground: true, Disk: w.disk}
+	return commitlog.Config{SegmentSize: max(64<<10, w.segment), FoldKeys: 3, MaxRecord: maxRecord, NoBackground: true, Disk: w.disk}
 }
 
 func (w *world) open() (*commitlog.Store, error) { return commitlog.Open("log", w.behind, w.tiny()) }

@@ -25,7 +25,9 @@ import (
 // copied. Damaged files are copied as they are. Until it ends no part of the
 // journal is removed, so a slow reader makes the journal grow, and nothing else.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
-	if err := s.Flush(ctx); err != nil {
+	if err := noRoom(s.Flush(ctx)); errors.Is(err, persist.ErrNoRoom) {
+		return fmt.Errorf("back up %s: %w: its files are not up to date: %w", s.dir, persist.ErrUnavailable, err)
+	} else if err != nil {
 		return err
 	}
 	s.flushing.Lock()

@@ -25,7 +25,7 @@ func (s *Store) Commit(ctx context.Context, units []persist.Unit) ([]persist.Out
 	}
 	defer s.release()
 	if err := s.makeRoom(); err != nil {
-		return nil, err
+		return nil, s.lacks(1, err)
 	}
 	return s.commit(units)
 }

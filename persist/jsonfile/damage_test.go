@@ -2,6 +2,7 @@ package jsonfile
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,6 +99,43 @@ func TestAnEditIsAChangeWhenItSaysSo(t *testing.T) {
 		require.Len(t, rows, 1)
 		require.NoError(t, s.Close())
 	}
+}
+
+// A file that was renamed, or copied where another was removed, leaves the number
+// of files as it is. The entity that has none now would pass for absent.
+func TestRenamedFilesAreNoticed(t *testing.T) {
+	for how, harm := range map[string]func(a, b, other string) error{
+		"renamed": func(a, _, other string) error { return os.Rename(a, other) },
+		"copied where one was removed": func(a, b, other string) error {
+			content, err := os.ReadFile(b)
+			return errors.Join(err, os.Remove(a), os.WriteFile(other, content, 0o600))
+		},
+	} {
+		dir, _ := filled(t)
+		a, b := entityPath(dir, rooms("a")), entityPath(dir, rooms("b"))
+		require.NoError(t, harm(a, b, entityPath(dir, rooms("other"))), how)
+		_, err := Open(dir, Config{})
+		require.ErrorIs(t, err, ErrDamaged, how)
+		require.ErrorContains(t, err, "copied or renamed", how)
+		require.ErrorContains(t, err, "--ignore-missing", how)
+		s := mustOpen(t, dir, Config{IgnoreMissing: true})
+		_, err = s.Load(ctx, rooms("a"))
+		require.Error(t, err, how)
+		require.NoError(t, s.Close())
+	}
+	// A copy that was taken for what it is does not keep the rest from being read.
+	dir, _ := filled(t)
+	content, err := os.ReadFile(entityPath(dir, rooms("b")))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(entityPath(dir, rooms("copy")), content, 0o600))
+	s := mustOpen(t, dir, Config{IgnoreMissing: true})
+	mustCommit(t, s, create(rooms("c"), `{}`))
+	require.NoError(t, s.Close())
+	s = mustOpen(t, dir, Config{})
+	_, err = s.Load(ctx, rooms("copy"))
+	require.ErrorIs(t, err, snapshot.ErrCorrupt)
+	require.ErrorContains(t, err, "copied or renamed")
+	require.NoError(t, s.Close())
 }
 
 func TestFilesThatWentOrCameAreNoticed(t *testing.T) {

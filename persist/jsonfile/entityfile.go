@@ -215,9 +215,18 @@ func (c *content) salvageRow(line []byte) bool {
 	return true
 }
 
+// misplaced says that a file is another entity's, and whole.
+type misplaced struct{ key persist.Key }
+
+func (m misplaced) Error() string {
+	return fmt.Sprintf("it says that it is %s: it was copied or renamed: %v", m.key, snapshot.ErrCorrupt)
+}
+
+func (m misplaced) Unwrap() error { return snapshot.ErrCorrupt }
+
 func (h *entityHead) content(key persist.Key) (*content, error) {
 	if h.Pod != key.Pod || h.Name != key.Name {
-		return nil, damaged("it says that it is %s/%s: it was copied or renamed", h.Pod, h.Name)
+		return nil, misplaced{persist.Key{Pod: h.Pod, Name: h.Name}}
 	}
 	c := newContent(key)
 	c.position = h.Position

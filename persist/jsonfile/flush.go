@@ -68,7 +68,7 @@ func (s *Store) makeRoom() error {
 	s.flushing.Lock()
 	defer s.flushing.Unlock()
 	if err := s.flush(); err != nil {
-		return fmt.Errorf("%s: %w: nothing was begun: too much waits for the entities' files: %w", s.dir, persist.ErrUnavailable, err)
+		return fmt.Errorf("%s: %w: nothing was begun: too much waits for the entities' files: %w", s.dir, persist.ErrUnavailable, noRoom(err))
 	}
 	return nil
 }

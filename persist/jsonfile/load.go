@@ -117,6 +117,7 @@ type loading struct {
 	after   uint64                     // the highest position that an entity's file tells
 	where   string                     // and which file that is
 	files   map[string]int             // of each pod
+	strays  []stray                    // files that are another entity's
 	cut     int64                      // where the journal ends
 	group   int64                      // where its last group begins
 	tail    []byte                     // that group
@@ -306,6 +307,9 @@ func (r *loading) apply() error {
 // touches says whether the line changes an entity's file.
 func (l *line) touches() bool { return l.Delete || l.Record != nil || len(l.Rows) > 0 }
 
+// asItIs is what to do when files cannot be put back.
+const asItIs = "have the store as it is with --ignore-missing of `twinsrv serve`, `store check` or `store copy` (in Go: Config.IgnoreMissing)"
+
 // count tells files that went or came while the store was closed.
 func (r *loading) count(known map[string]int) error {
 	if r.s.cfg.IgnoreMissing {
@@ -317,11 +321,11 @@ func (r *loading) count(known map[string]int) error {
 	}
 	for _, pod := range slices.Sorted(maps.Keys(pods)) {
 		if want, got := r.m.Records[pod]-known[pod], r.files[pod]; want != got {
-			return fmt.Errorf("%s: %w: %d files of entities were written and %d are there%s: put back what is missing and take away what was added, or have the store as it is with --ignore-missing (in Go: Config.IgnoreMissing)",
-				r.s.folder(pod), ErrDamaged, want+known[pod], got+known[pod], r.changed(pod, want-got))
+			return fmt.Errorf("%s: %w: %d files of entities were written and %d are there%s: put back what is missing and take away what was added, or %s",
+				r.s.folder(pod), ErrDamaged, want+known[pod], got+known[pod], r.changed(pod, want-got), asItIs)
 		}
 	}
-	return nil
+	return r.renamed()
 }
 
 // again does one entity's lines again.

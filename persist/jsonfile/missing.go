@@ -47,6 +47,32 @@ func (r *loading) changed(pod string, lack int) string {
 	return fmt.Sprintf(" (%s: %s)", word, strings.Join(paths, ", "))
 }
 
+// stray is a file in the place of an entity that has another one's content.
+type stray struct{ at, of persist.Key }
+
+// renamed tells files that were renamed, or copied where others went: the number
+// of files is as it was, and the entities that have none would pass for absent.
+func (r *loading) renamed() error {
+	var said []string
+	hidden, missing := false, ""
+	for i, f := range r.strays {
+		e := r.x.entities[f.of]
+		hidden = hidden || e == nil || !e.present
+		if missing == "" && (i == 0 || f.at.Pod != r.strays[i-1].at.Pod) {
+			missing = r.changed(f.at.Pod, 1)
+		}
+		said = append(said, fmt.Sprintf("%s is that of %s", r.s.file(f.at), f.of))
+	}
+	if !hidden && missing == "" {
+		return nil // each is unreadable, and that is all
+	}
+	if n := len(said); n > maxNamed {
+		said = append(said[:maxNamed], fmt.Sprintf("and %d more", n-maxNamed))
+	}
+	return fmt.Errorf("%s: %w: files of entities were copied or renamed: %s%s: give renamed ones their names back and take copies away, or %s",
+		r.s.dir, ErrDamaged, strings.Join(said, "; "), missing, asItIs)
+}
+
 // What the newest change of an entity says of it.
 const (
 	lastGone    = iota // it was deleted, or has no changes

@@ -72,6 +72,9 @@ func (r *loading) take(f *found) error {
 	case errors.Is(f.err, persist.ErrUnavailable):
 		return f.err
 	case f.c == nil:
+		if of, ok := errors.AsType[misplaced](f.err); ok {
+			r.strays = append(r.strays, stray{f.key, of.key})
+		}
 		e.err = f.err
 		r.x.show(e, true, true)
 		return nil

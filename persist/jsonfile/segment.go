@@ -74,7 +74,7 @@ func (s *Store) begins() error {
 	seq := s.x.seq + 1
 	seg, err := s.newSegment(fmt.Sprintf("%020d%s", seq, segmentEnd), seq, s.x.last)
 	if err != nil {
-		return fmt.Errorf("%w: %w", persist.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", persist.ErrUnavailable, noRoom(err))
 	}
 	s.noting.Lock()
 	defer s.noting.Unlock()
@@ -85,7 +85,7 @@ func (s *Store) begins() error {
 	if err := m.write(s.files, s.dir); err != nil {
 		// It may say already that the old segment has ended.
 		_ = seg.f.Close()
-		err = fmt.Errorf("%w: %w", persist.ErrUnavailable, err)
+		err = fmt.Errorf("%w: %w", persist.ErrUnavailable, noRoom(err))
 		s.fail(err)
 		return err
 	}
@@ -113,7 +113,7 @@ type span struct {
 // leaves a beginning of. It sets their Seq and At. The caller has the turn.
 func (s *Store) append(lines []*line) (written, error) {
 	if err := s.rotate(); err != nil {
-		return written{}, err
+		return written{}, s.lacks(1, err)
 	}
 	seg := s.active()
 	w := written{seg: seg}
@@ -128,7 +128,7 @@ func (s *Store) append(lines []*line) (written, error) {
 		w.places = append(w.places, span{seg.size + int64(start), len(text) - start - 1})
 	}
 	if _, err := seg.f.WriteAt(text, seg.size); err != nil {
-		return written{}, s.undo(seg, fmt.Errorf("write %s: %w", s.segmentPath(seg.name), err))
+		return written{}, s.lacks(len(text), s.undo(seg, fmt.Errorf("write %s: %w", s.segmentPath(seg.name), err)))
 	}
 	if err := seg.f.Sync(); err != nil {
 		err = fmt.Errorf("%s: %w: sync %s: %w", s.dir, persist.ErrUnknown, seg.name, err)
@@ -136,6 +136,7 @@ func (s *Store) append(lines []*line) (written, error) {
 		return written{}, err
 	}
 	seg.size += int64(len(text))
+	s.wanted = 0
 	return w, nil
 }
 
@@ -151,7 +152,7 @@ func (s *Store) undo(seg *segment, cause error) error {
 		s.fail(cause)
 		return cause
 	}
-	return fmt.Errorf("%w: nothing was written: %w", persist.ErrUnavailable, cause)
+	return fmt.Errorf("%w: nothing was written: %w", persist.ErrUnavailable, noRoom(cause))
 }
 
 // piece is a line as it is found in a segment.

@@ -34,7 +34,8 @@ type Store struct {
 	// turn holds the right to write the journal, to reopen and to close: one
 	// token. Whoever needs several of these takes turn, flushing, noting, using
 	// and mu, in this order.
-	turn chan struct{}
+	turn   chan struct{}
+	wanted int // bytes that a commit found no room for, which Reopen tries; 0: none. The holder of turn has it
 
 	// flushing is held while entities' files are written. It guards pins and
 	// made.
@@ -142,7 +143,9 @@ func (s *Store) Close() error {
 
 // Reopen reads the folder anew after a failure and proves with synced writes
 // that it can be written to: whatever is read afterwards is durable. It may be
-// tried again when it fails. On a store that serves it does nothing.
+// tried again when it fails. On a store that serves it makes sure that there is
+// room when a commit has found none, and fails as long as there is not; otherwise
+// it does nothing.
 func (s *Store) Reopen(ctx context.Context) error {
 	if err := s.take(ctx); err != nil {
 		return err
@@ -157,12 +160,12 @@ func (s *Store) Reopen(ctx context.Context) error {
 	case gone:
 		return fmt.Errorf("%s: %w: it was closed", s.dir, persist.ErrUnavailable)
 	case down == nil:
-		return nil
+		return s.tryRoom()
 	}
 	s.drop()
 	if err := s.load(); err != nil {
 		s.drop()
-		return fmt.Errorf("%w: reopen: %w", persist.ErrUnavailable, err)
+		return fmt.Errorf("%w: reopen: %w", persist.ErrUnavailable, noRoom(err))
 	}
 	s.mu.Lock()
 	s.down = nil

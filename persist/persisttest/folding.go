@@ -186,7 +186,7 @@ var folding = []test{
 		s.fold(persist.Fold{})
 		s.Zero(s.mark())
 		want := persist.Mark{}
-		for _, m := range []persist.Mark{markOf(1), {}, markOf(1), markOf(5), markOf(3), {Log: 8}, {Log: 8, Through: 2, Detached: true}, {}, markOf(9)} {
+		for _, m := range []persist.Mark{markOf(1), {}, markOf(1), {Log: 77, Through: 1, Reached: 4}, markOf(5), markOf(3), {Log: 8}, {Log: 8, Through: 2, Detached: true}, {}, markOf(9)} {
 			s.fold(persist.Fold{Mark: m, Batch: persist.Batch{Rows: []persist.Row{{Kind: "outbox", Key: rooms("a"), ID: "1"}}}})
 			if m != (persist.Mark{}) {
 				want = m
