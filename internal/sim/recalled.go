@@ -186,6 +186,9 @@ func (w *process) sameBuckets(key persist.Key, head entity.ETag, r *pod.BucketRe
 	by := map[int64][]float64{}
 	filled := 0
 	for _, e := range w.chronicle.by[key] {
+		if e.Life == head.Life && e.Revision > head.Revision {
+			return // it came while the buckets were made: they may have it or not
+		}
 		if e.Life != head.Life || e.Time.Before(r.From) || !e.Time.Before(r.To) {
 			continue
 		}
