@@ -256,3 +256,43 @@ func TestSystemMessagesGoFirst(t *testing.T) {
 		require.Equal(t, []any{"block", "system x", 1}, ask(t, r, "?"))
 	})
 }
+
+// holder holds its mailbox and lets go of it by messages of TellSystem.
+type holder struct{ seen []int } // how many waited when a system message came
+
+func (h *holder) Receive(*actor.Context, any) error { return nil }
+
+func (h *holder) ReceiveSystem(c *actor.Context, msg any) error {
+	h.seen = append(h.seen, c.Self().MailboxLen())
+	if msg == "hold" {
+		c.Hold()
+	} else {
+		c.Resume()
+	}
+	return nil
+}
+
+// A message that found its actor at rest is in progress, but where a signal goes
+// ahead of it, it waits.
+func TestAMessageThatASignalOvertakesIsCounted(t *testing.T) {
+	for seed := range uint64(20) {
+		sys, _ := seededSystem(t, seed)
+		h := &holder{}
+		r := spawn(t, sys, "a", actor.PropsOf(func() actor.Actor { return h }))
+		until(t, sys, func() bool { return r.Load() == 0 })
+
+		require.NoError(t, r.Tell("waits"))
+		require.Zero(t, r.MailboxLen())
+		require.Equal(t, 1, r.Load())
+		r.TellSystem("hold")
+		until(t, sys, func() bool { return len(h.seen) == 1 && r.Load() == 1 })
+		require.Equal(t, 1, r.MailboxLen(), "it is held")
+		require.NoError(t, r.Tell("too"))
+		require.Equal(t, 2, r.MailboxLen())
+
+		r.TellSystem("resume")
+		until(t, sys, func() bool { return r.Load() == 0 })
+		require.Zero(t, r.MailboxLen())
+		require.Equal(t, []int{1, 2}, h.seen)
+	}
+}

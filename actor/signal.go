@@ -63,6 +63,10 @@ func (r *Ref) signal(s signal) bool {
 func (r *Ref) nextSignal() (s signal, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.uncounted { // the signal goes ahead of that message, which waits now
+		r.uncounted = false
+		r.put++
+	}
 	switch {
 	case r.plain != sigNone:
 		s = signal{kind: r.plain, payload: r.payload}
