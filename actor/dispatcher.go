@@ -84,8 +84,8 @@ const (
 )
 
 func (d *dispatcher) schedule(t Task) scheduled {
-	if went := d.spinner.hand(t.r); went != taskNot {
-		return went
+	if d.spinner.hand(t.r) {
+		return taskHanded
 	}
 	d.mu.Lock()
 	w := d.popIdle()

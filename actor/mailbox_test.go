@@ -257,12 +257,12 @@ func TestSystemMessagesGoFirst(t *testing.T) {
 	})
 }
 
-// holder holds its mailbox and lets go of it by messages of TellSystem.
-type holder struct{ seen []int } // how many waited when a system message came
+// holdable holds its mailbox and lets go of it by messages of TellSystem.
+type holdable struct{ seen []int } // how many waited when a system message came
 
-func (h *holder) Receive(*actor.Context, any) error { return nil }
+func (h *holdable) Receive(*actor.Context, any) error { return nil }
 
-func (h *holder) ReceiveSystem(c *actor.Context, msg any) error {
+func (h *holdable) ReceiveSystem(c *actor.Context, msg any) error {
 	h.seen = append(h.seen, c.Self().MailboxLen())
 	if msg == "hold" {
 		c.Hold()
@@ -277,7 +277,7 @@ func (h *holder) ReceiveSystem(c *actor.Context, msg any) error {
 func TestAMessageThatASignalOvertakesIsCounted(t *testing.T) {
 	for seed := range uint64(20) {
 		sys, _ := seededSystem(t, seed)
-		h := &holder{}
+		h := &holdable{}
 		r := spawn(t, sys, "a", actor.PropsOf(func() actor.Actor { return h }))
 		until(t, sys, func() bool { return r.Load() == 0 })
 

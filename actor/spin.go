@@ -23,51 +23,23 @@ const (
 // with one compare-and-swap; an asker who did so knows that his question is in
 // work on another processor, and spins for the answer.
 //
-// A worker that yields ahead of its park takes the seat, too. What it is handed it
-// runs as soon as it has a processor again, which is when the asker parks; so such a
-// question takes neither the dispatcher's lock nor the monitor's attention.
-//
 // Spinning keeps a processor from others, so it is for an asker who is the only one
 // of the system, finds his actors at rest and has tried that it shortens his asks
 // (see trial). He stops as soon as it was in vain, and yields now and then. When
 // several ask, of one actor or of many, nobody spins.
 type spinner struct {
 	_      [64]byte            // the seat has a cache line of its own
-	seat   atomic.Pointer[Ref] // nil, vacant, away, or what was handed over
+	seat   atomic.Pointer[Ref] // nil, vacant, or what was handed over
 	_      [56]byte
 	vacant Ref                   // in the seat: a worker spins there
-	away   Ref                   // in the seat: its worker has yielded, and looks there next
 	lone   atomic.Bool           // the asker is alone and spins if he may
 	paid   atomic.Bool           // the last answer found its asker spinning
 	only   atomic.Pointer[asker] // who asks alone, if anybody; everybody else takes that away
 }
 
-// hand gives r to the worker in the seat, and says whether it spins.
-func (s *spinner) hand(r *Ref) scheduled {
-	switch s.seat.Load() {
-	case &s.vacant:
-		if s.seat.CompareAndSwap(&s.vacant, r) {
-			return taskHanded
-		}
-	case &s.away:
-		if s.seat.CompareAndSwap(&s.away, r) {
-			return taskQueued
-		}
-	}
-	return taskNot
-}
-
-// yield lets other goroutines run, and returns what was handed over meanwhile.
-func (s *spinner) yield() *Ref {
-	if !s.seat.CompareAndSwap(nil, &s.away) {
-		runtime.Gosched()
-		return nil
-	}
-	runtime.Gosched()
-	if r := s.seat.Swap(nil); r != &s.away {
-		return r
-	}
-	return nil
+// hand gives r to a worker that spins. False says that none does.
+func (s *spinner) hand(r *Ref) bool {
+	return s.seat.Load() == &s.vacant && s.seat.CompareAndSwap(&s.vacant, r)
 }
 
 // wait spins, if the flag says that it pays, until a task is handed over, or one

@@ -137,9 +137,7 @@ func (w *worker) find() *Ref {
 		}
 		if !w.lingered { // whoever is about to send gets the processor once before the park
 			w.lingered = true
-			if r := s.yield(); r != nil {
-				return r
-			}
+			runtime.Gosched()
 			continue
 		}
 		if r := s.wait(&s.lone, &w.d.queued); r != nil {
