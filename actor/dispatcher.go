@@ -15,9 +15,8 @@ import (
 // all actors. A worker prefers what its own handlers woke, then its ring, then
 // the global queue, then half of another's ring; then it parks.
 type dispatcher struct {
-	base  int
-	procs int // processors, as of the start
-	log   *slog.Logger
+	base int
+	log  *slog.Logger
 
 	mu      sync.Mutex // guards global, idle, closed and changes of workers
 	global  fifo[*Ref]
@@ -28,13 +27,14 @@ type dispatcher struct {
 	workers atomic.Pointer[[]*worker] // replaced, never changed
 	queued  atomic.Bool               // global is not empty
 	idlers  atomic.Int32              // length of idle
+	roused  atomic.Bool               // a goroutine was made ready that may wait for a worker's processor
 
 	monitor monitor
 	spinner spinner
 }
 
 func newDispatcher(n int, log *slog.Logger) *dispatcher {
-	d := &dispatcher{base: n, procs: runtime.GOMAXPROCS(0), log: log}
+	d := &dispatcher{base: n, log: log}
 	d.workers.Store(&[]*worker{})
 	d.monitor.init(d)
 	d.mu.Lock()
@@ -120,9 +120,14 @@ func (d *dispatcher) popIdle() *worker {
 	return w
 }
 
-// leavesIdle says that fewer workers run than there are processors.
-func (d *dispatcher) leavesIdle() bool {
-	return len(*d.workers.Load())-int(d.idlers.Load()) < d.procs
+// shouldYield says that a goroutine may wait for the processor of a worker: one was
+// made ready since the last call, or no processor is idle that would take it.
+func (d *dispatcher) shouldYield() bool {
+	if d.roused.Load() {
+		d.roused.Store(false)
+		return true
+	}
+	return len(*d.workers.Load())-int(d.idlers.Load()) >= runtime.GOMAXPROCS(0)
 }
 
 // kick wakes a parked worker, because a ring has something to steal.
@@ -209,7 +214,10 @@ func (d *dispatcher) wait(ctx context.Context) error {
 }
 
 // Go runs f on a goroutine of its own.
-func (d *dispatcher) Go(f func()) { go f() }
+func (d *dispatcher) Go(f func()) {
+	note(&d.roused, true)
+	go f()
+}
 
 // After uses the runtime's timers.
 func (d *dispatcher) After(delay time.Duration, f func()) Timer { return time.AfterFunc(delay, f) }

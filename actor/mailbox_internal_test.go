@@ -54,13 +54,11 @@ func TestBuffersShrinkAfterAnUnstash(t *testing.T) {
 		case msg == "open":
 			opened = true
 			ctx.UnstashAll()
+			ctx.Respond(nil)
 		case !opened:
-			ctx.Stash()
+			return ctx.Stash()
 		default:
 			n++
-		}
-		if ctx.Message().Reply != nil {
-			ctx.Respond(nil)
 		}
 		return nil
 	}))

@@ -9,7 +9,7 @@ const (
 	nextRuns   = 16              // runs of the next slot in a row before the ring's turn
 	lookAfter  = 61              // turns after which the global queue comes first
 	yieldAfter = 8 * lookAfter   // turns after which other goroutines do
-	yieldIdle  = 16 * yieldAfter // the same while a processor is idle
+	yieldIdle  = 16 * yieldAfter // the same where hardly any does
 )
 
 // worker is one goroutine that runs turns.
@@ -111,11 +111,11 @@ func (w *worker) find() *Ref {
 		}
 		w.looked++
 		if w.looked%lookAfter == 0 {
-			if w.looked%yieldIdle == 0 || w.looked%yieldAfter == 0 && !w.d.leavesIdle() {
+			if w.looked%yieldIdle == 0 || w.looked%yieldAfter == 0 && w.d.shouldYield() {
 				// Workers that never park would let goroutines woken by their
 				// handlers, such as askers, wait for the runtime's 10 ms preemption.
-				// Where a processor is idle, it takes those; and to yield would wake it
-				// each time, which costs as much as a hundred turns.
+				// Where none was woken and a processor is idle, to yield would only wake
+				// that, which costs as much as a hundred turns.
 				runtime.Gosched()
 			}
 			if r := w.d.fetch(w, false); r != nil {

@@ -27,15 +27,13 @@ func (w *worker) looks(n int) {
 }
 
 // Where there is one processor another goroutine runs when the worker yields,
-// and hardly otherwise: the runtime takes it away every 10 ms, and for garbage. The
-// worker is told of more processors than there are.
-func TestAWorkerYieldsSeldomOnlyWhereAProcessorIsIdle(t *testing.T) {
+// and hardly otherwise: the runtime takes it away every 10 ms, and for garbage.
+func TestAWorkerYieldsOftenOnlyWhereAGoroutineMayWait(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	yields := func(procs, parked int) (fewest int32) {
+	yields := func(parked int, rouse func(*dispatcher)) (fewest int32) {
 		fewest = 1 << 30
 		for range 5 {
 			w := alone()
-			w.d.procs = procs
 			w.d.idlers.Store(int32(parked))
 			var runs atomic.Int32
 			var done atomic.Bool
@@ -47,15 +45,33 @@ func TestAWorkerYieldsSeldomOnlyWhereAProcessorIsIdle(t *testing.T) {
 					runtime.Gosched()
 				}
 			}()
-			w.looks(yieldIdle)
+			for range yieldIdle / lookAfter {
+				rouse(w.d)
+				w.looks(lookAfter)
+			}
 			done.Store(true)
 			<-ended
 			fewest = min(fewest, runs.Load())
 		}
 		return fewest
 	}
-	const each = yieldIdle / yieldAfter
-	require.GreaterOrEqual(t, yields(1, 0), int32(each*3/4), "every %d turns", yieldAfter)
-	require.LessOrEqual(t, yields(2, 0), int32(each/4), "every %d turns", yieldIdle)
-	require.LessOrEqual(t, yields(1, 1), int32(each/4), "every %d turns", yieldIdle)
+	nobody := func(*dispatcher) {}
+	const often, seldom = yieldIdle / yieldAfter * 3 / 4, yieldIdle / yieldAfter / 4
+	require.GreaterOrEqual(t, yields(0, nobody), int32(often), "all processors are used")
+	require.LessOrEqual(t, yields(1, nobody), int32(seldom), "one is idle")
+	require.GreaterOrEqual(t, yields(1, func(d *dispatcher) { d.Go(func() {}) }), int32(often), "but a goroutine was started")
+	require.GreaterOrEqual(t, yields(1, func(d *dispatcher) {
+		s := &System{own: d}
+		p := &Promise{sys: s, parker: d.NewParker()}
+		p.resolve(1, nil)
+	}), int32(often), "but an asker was woken")
+}
+
+// Whoever spins for an answer has a processor, and does not wait for the worker's.
+func TestAnAskerThatSpinsRousesNobody(t *testing.T) {
+	d, _ := still(1)
+	p := &Promise{sys: &System{own: d}, parker: d.NewParker()}
+	p.word.Store(promiseSpins)
+	require.True(t, p.resolve(1, nil))
+	require.False(t, d.roused.Load())
 }
