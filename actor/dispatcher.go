@@ -265,9 +265,10 @@ func (d *dispatcher) OnDone(ctx context.Context, f func()) func() bool {
 }
 
 // NewParker returns a channel to wait at.
-func (d *dispatcher) NewParker() Parker { return &chanParker{permit: make(chan struct{}, 1)} }
+func (d *dispatcher) NewParker() Parker { return &chanParker{d: d, permit: make(chan struct{}, 1)} }
 
 type chanParker struct {
+	d      *dispatcher
 	permit chan struct{}
 	timer  *time.Timer // made at the first limit
 }
@@ -306,6 +307,7 @@ func (p *chanParker) Park(ctx context.Context, limit time.Duration) error {
 }
 
 func (p *chanParker) Unpark() {
+	note(&p.d.roused, true)
 	select {
 	case p.permit <- struct{}{}:
 	default:

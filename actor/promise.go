@@ -111,10 +111,8 @@ func (p *Promise) deliver(before uint64, v any, err error) {
 	if a := p.asker; a != nil {
 		note(&a.d.spinner.paid, false)
 	}
-	if d := p.sys.own; d != nil {
-		note(&d.roused, true)
-	}
 	if p.quick != nil {
+		note(&p.quick.d.roused, true)
 		p.quick.permit <- struct{}{} // never blocks: there is one permit for each ask
 	} else {
 		p.parker.Unpark()

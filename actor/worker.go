@@ -22,6 +22,7 @@ type worker struct {
 	ring     ring
 	next     atomic.Pointer[Ref] // what a handler woke last: runs before the ring
 	lingered bool                // has yielded since its last turn
+	yielded  bool                // the same, since it last thought of yielding for others
 	nextUsed int                 // how often in a row
 
 	handed *Ref // the first task after it was parked; set before its permit is given
@@ -111,12 +112,8 @@ func (w *worker) find() *Ref {
 		}
 		w.looked++
 		if w.looked%lookAfter == 0 {
-			if w.looked%yieldIdle == 0 || w.looked%yieldAfter == 0 && w.d.shouldYield() {
-				// Workers that never park would let goroutines woken by their
-				// handlers, such as askers, wait for the runtime's 10 ms preemption.
-				// Where none was woken and a processor is idle, to yield would only wake
-				// that, which costs as much as a hundred turns.
-				runtime.Gosched()
+			if w.looked%yieldAfter == 0 {
+				w.yield()
 			}
 			if r := w.d.fetch(w, false); r != nil {
 				return r
@@ -136,7 +133,7 @@ func (w *worker) find() *Ref {
 			return r
 		}
 		if !w.lingered { // whoever is about to send gets the processor once before the park
-			w.lingered = true
+			w.lingered, w.yielded = true, true
 			runtime.Gosched()
 			continue
 		}
@@ -152,6 +149,17 @@ func (w *worker) find() *Ref {
 			return nil
 		}
 	}
+}
+
+// yield lets other goroutines run if any may wait for this one's processor. Workers
+// that never park would let those that their handlers woke, such as askers, wait for
+// the runtime's 10 ms preemption. Where none was woken and a processor is idle, to
+// yield would only wake that, which costs as much as a hundred turns.
+func (w *worker) yield() {
+	if !w.yielded && (w.looked%yieldIdle == 0 || w.d.shouldYield()) {
+		runtime.Gosched()
+	}
+	w.yielded = false
 }
 
 func (w *worker) local() *Ref {

@@ -30,11 +30,10 @@ func (w *worker) looks(n int) {
 // and hardly otherwise: the runtime takes it away every 10 ms, and for garbage.
 func TestAWorkerYieldsOftenOnlyWhereAGoroutineMayWait(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	yields := func(parked int, rouse func(*dispatcher)) (fewest int32) {
+	yieldsOf := func(rounds int, each func(*worker)) (fewest int32) {
 		fewest = 1 << 30
-		for range 5 {
+		for range rounds {
 			w := alone()
-			w.d.idlers.Store(int32(parked))
 			var runs atomic.Int32
 			var done atomic.Bool
 			ended := make(chan struct{})
@@ -46,7 +45,7 @@ func TestAWorkerYieldsOftenOnlyWhereAGoroutineMayWait(t *testing.T) {
 				}
 			}()
 			for range yieldIdle / lookAfter {
-				rouse(w.d)
+				each(w)
 				w.looks(lookAfter)
 			}
 			done.Store(true)
@@ -55,16 +54,30 @@ func TestAWorkerYieldsOftenOnlyWhereAGoroutineMayWait(t *testing.T) {
 		}
 		return fewest
 	}
+	yields := func(parked int, rouse func(*dispatcher)) int32 {
+		return yieldsOf(5, func(w *worker) {
+			w.d.idlers.Store(int32(parked))
+			rouse(w.d)
+		})
+	}
 	nobody := func(*dispatcher) {}
 	const often, seldom = yieldIdle / yieldAfter * 3 / 4, yieldIdle / yieldAfter / 4
 	require.GreaterOrEqual(t, yields(0, nobody), int32(often), "all processors are used")
 	require.LessOrEqual(t, yields(1, nobody), int32(seldom), "one is idle")
 	require.GreaterOrEqual(t, yields(1, func(d *dispatcher) { d.Go(func() {}) }), int32(often), "but a goroutine was started")
 	require.GreaterOrEqual(t, yields(1, func(d *dispatcher) {
-		s := &System{own: d}
-		p := &Promise{sys: s, parker: d.NewParker()}
-		p.resolve(1, nil)
-	}), int32(often), "but an asker was woken")
+		d.NewParker().Unpark()
+	}), int32(often), "but a goroutine was woken")
+	require.LessOrEqual(t, yieldsOf(5, func(w *worker) { w.yielded = true }), int32(seldom), "it has yielded of itself")
+}
+
+// Whoever waits for an answer in a cell of the pool is woken another way.
+func TestAnAnswerRousesAnAskerWhoParks(t *testing.T) {
+	d, _ := still(1)
+	k := d.NewParker().(*chanParker)
+	p := &Promise{sys: &System{own: d}, parker: k, quick: k}
+	require.True(t, p.resolve(1, nil))
+	require.True(t, d.roused.Load())
 }
 
 // Whoever spins for an answer has a processor, and does not wait for the worker's.
