@@ -24,10 +24,11 @@ type dispatcher struct {
 	closed  bool
 	running sync.WaitGroup // workers and the monitor
 
-	workers atomic.Pointer[[]*worker] // replaced, never changed
-	queued  atomic.Bool               // global is not empty
-	idlers  atomic.Int32              // length of idle
-	roused  atomic.Bool               // a goroutine was made ready that may wait for a worker's processor
+	workers  atomic.Pointer[[]*worker] // replaced, never changed
+	queued   atomic.Bool               // global is not empty
+	idlers   atomic.Int32              // length of idle
+	roused   atomic.Bool               // a goroutine was made ready that may wait for a worker's processor
+	rousings atomic.Uint32             // how often that was taken back
 
 	monitor monitor
 	spinner spinner
@@ -121,10 +122,14 @@ func (d *dispatcher) popIdle() *worker {
 }
 
 // shouldYield says that a goroutine may wait for the processor of a worker: one was
-// made ready since the last call, or no processor is idle that would take it.
-func (d *dispatcher) shouldYield() bool {
-	if d.roused.Load() {
-		d.roused.Store(false)
+// made ready since that last asked, perhaps by another, or no processor is idle that
+// would take it.
+func (d *dispatcher) shouldYield(w *worker) bool {
+	if d.roused.Load() && d.roused.CompareAndSwap(true, false) {
+		d.rousings.Add(1)
+	}
+	if n := d.rousings.Load(); n != w.rousings {
+		w.rousings = n
 		return true
 	}
 	return len(*d.workers.Load())-int(d.idlers.Load()) >= runtime.GOMAXPROCS(0)

@@ -45,14 +45,14 @@ func (r *Ref) enqueue(m Message, w Worker) error {
 	}
 	wake := false
 	if r.flags.Load()&(resting|queued) != queued {
-		if wake = r.raise(0, holding); wake && len(r.queue) == 0 && int(r.next) == len(r.batch) {
+		if r.raise(0, holding) { // at rest and not held: both buffers are used up
 			r.batch, r.next = append(r.batch[:0], m), 0
 			r.put++
 			r.mu.Unlock()
 			r.wake(w)
 			return nil
 		}
-		wake = r.raise(queued, holding) || wake // the turn may have gone to rest meanwhile
+		wake = r.raise(queued, holding) // the turn may have gone to rest meanwhile
 	}
 	if len(r.queue) == cap(r.queue) && len(r.queue) >= keptCap {
 		r.queue = r.sys.buffers.grown(r.queue)
@@ -175,8 +175,9 @@ func (r *Ref) swap() {
 	r.batch, r.queue, r.next = r.queue, spent, 0
 }
 
-// restAtOnce ends the turn where nothing was queued behind batch, which is used
-// up, since the last rest; so queue is no large buffer.
+// restAtOnce ends the turn where batch is used up, and no flag says that something
+// may be in queue, from before a hold or since the last rest. So queue is no large
+// buffer either.
 func (r *Ref) restAtOnce() bool {
 	if r.flags.Load() != 0 || cap(r.batch) > keptCap {
 		return false

@@ -16,7 +16,8 @@ import (
 // then, because there may be millions of idle ones.
 //
 // The order of the fields is that of who writes them: hardly anybody, senders, the
-// turn. The flags come first, so that they share a cache line with neither of those.
+// turn. The flags come first, so that they share a cache line with nothing that
+// senders or the turn write for each message of a burst.
 type Ref struct {
 	flags    atomic.Uint32 // urgent and so on
 	capacity int32         // of the mailbox; 0 when unbounded, below when it is a lane
@@ -38,8 +39,9 @@ type Ref struct {
 	gone     bool    // has told its watchers; takes no more signals
 	finished bool    // all done, the name is free
 
+	number uint32 // stands for a generated name; else 0; never written
+
 	// Owned by the turn. The order of small fields saves 16 bytes.
-	number    uint32        // stands for a generated name; else 0; never written
 	took      atomic.Uint32 // messages taken out of batch, so that put-took are left
 	phase     phase
 	hold      uint8     // reasons why user messages wait
@@ -53,9 +55,9 @@ type Ref struct {
 	draining  draining
 	next      uint32 // of batch
 	batch     []Message
+	call      *call // what the turn in progress has in hand; nil when none is
 	instance  Actor
 	extra     *extras
-	call      *call // what the turn in progress has in hand; nil when none is
 }
 
 // Flags of a Ref that others read while they do not hold mu. Who holds it may change

@@ -24,6 +24,7 @@ type worker struct {
 	lingered bool                // has yielded since its last turn
 	yielded  bool                // the same, since it last thought of yielding for others
 	nextUsed int                 // how often in a row
+	rousings uint32              // as it last saw them
 
 	handed *Ref // the first task after it was parked; set before its permit is given
 
@@ -156,7 +157,7 @@ func (w *worker) find() *Ref {
 // the runtime's 10 ms preemption. Where none was woken and a processor is idle, to
 // yield would only wake that, which costs as much as a hundred turns.
 func (w *worker) yield() {
-	if !w.yielded && (w.looked%yieldIdle == 0 || w.d.shouldYield()) {
+	if !w.yielded && (w.looked%yieldIdle == 0 || w.d.shouldYield(w)) {
 		runtime.Gosched()
 	}
 	w.yielded = false

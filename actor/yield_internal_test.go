@@ -88,3 +88,21 @@ func TestAnAskerThatSpinsRousesNobody(t *testing.T) {
 	require.True(t, p.resolve(1, nil))
 	require.False(t, d.roused.Load())
 }
+
+// Nobody knows whose processor a goroutine waits for, so each worker yields once.
+func TestEachWorkerYieldsForAGoroutineThatWasWoken(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
+	d, _ := still(2)
+	d.idlers.Store(1)
+	workers := *d.workers.Load()
+	for range 3 {
+		for _, w := range workers {
+			require.False(t, d.shouldYield(w))
+		}
+		d.NewParker().Unpark()
+		for _, w := range workers {
+			require.True(t, d.shouldYield(w))
+			require.False(t, d.shouldYield(w))
+		}
+	}
+}

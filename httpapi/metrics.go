@@ -80,7 +80,7 @@ func newFigures(a *API) *figures {
 		watchers: d("watchers", "Streams of events that are open."),
 		letters:  d("dead_letters_total", "Messages that reached nobody."),
 		actors:   d("actors", "Actors, those of entities included."),
-		mailbox:  d("mailbox_messages", "Messages that wait in all mailboxes."),
+		mailbox:  d("mailbox_messages", "Messages that wait in all mailboxes, behind what their actors are at or about to be."),
 		longest:  d("mailbox_messages_max", "Messages that wait in the fullest mailbox."),
 		failures: d("actor_failures_total", "Failures of actors outside the handlers of entities."),
 		restarts: d("actor_restarts_total", "Restarts of actors."),
