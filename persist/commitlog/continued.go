@@ -84,13 +84,14 @@ func (s *Store) tellReached(ctx context.Context) error {
 
 // complete makes sure that no segment behind the newest has gone, and that the
 // newest has not been emptied or cut, as far as the file, the store behind and the
-// segment before tell. ends is the last group that there is.
-func complete(uses []*segment, ends uint64, mark persist.Mark) error {
+// segment before tell. ends is the last group that there is; no group is larger than
+// largest.
+func complete(uses []*segment, ends uint64, mark persist.Mark, largest int64) error {
 	if mark.Detached {
 		return nil // everything is in the store behind
 	}
 	newest := uses[len(uses)-1]
-	if err := newest.cut(ends + 1); err != nil {
+	if err := newest.cut(ends+1, largest); err != nil {
 		return err
 	}
 	if reached := max(mark.Through, mark.Reached); ends < reached {
@@ -137,8 +138,11 @@ func (g *segment) continuedBy() (number uint64, ok bool, err error) {
 
 // cut makes sure that the file is as long as it was made, durably, before what
 // stands in it was written: no crash makes it shorter. g was walked to its end,
-// where the group next may have been begun.
-func (g *segment) cut(next uint64) error {
+// where the group next may have been begun. What stands there may as well be of an
+// earlier use, and have next in the place of its number by chance; then what has the
+// place of its size is hardly that of a group. Of a head in two sectors one may be
+// written and the other not.
+func (g *segment) cut(next uint64, largest int64) error {
 	if g.length == 0 {
 		return nil // its header does not say
 	}
@@ -147,8 +151,8 @@ func (g *segment) cut(next uint64) error {
 		return fmt.Errorf("read %s: %w", g.name, err)
 	}
 	written := g.end
-	if binary.BigEndian.Uint64(head[8:]) == next {
-		written += frameSize + int64(binary.BigEndian.Uint32(head[:]))
+	if size := int64(binary.BigEndian.Uint32(head[:])); binary.BigEndian.Uint64(head[8:]) == next && size <= largest && g.end%sector != sector-frameAlign {
+		written += frameSize + size
 	}
 	had := g.length
 	if more := written + 1 - had; more > 0 { // a group does not end where its file does

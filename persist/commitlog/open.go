@@ -229,7 +229,7 @@ func (s *Store) replay(uses []*segment, mark persist.Mark, found *generation) er
 		return fmt.Errorf("%w: it goes on behind group %d, where the store left it: the store is an older copy; bring back the newer one, or move the folder of the log away", ErrForeign, mark.Through)
 	}
 	if n := len(uses); n > 0 {
-		if err := complete(uses, ends, mark); err != nil {
+		if err := complete(uses, ends, mark, s.cfg.SegmentSize); err != nil {
 			return err
 		}
 		s.last = use{uses[n-1], uses[n-1].number}

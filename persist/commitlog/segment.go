@@ -30,6 +30,7 @@ const (
 	headerSize    = 64
 	frameSize     = 16
 	frameAlign    = 8
+	sector        = 512 // what a disk writes whole or not at all
 
 	maxGrowth = 4 << 20
 )
