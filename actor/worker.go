@@ -9,7 +9,7 @@ const (
 	nextRuns   = 16              // runs of the next slot in a row before the ring's turn
 	lookAfter  = 61              // turns after which the global queue comes first
 	yieldAfter = 8 * lookAfter   // turns after which other goroutines do
-	yieldIdle  = 16 * yieldAfter // the same where hardly any does
+	yieldIdle  = 16 * yieldAfter // the same where none is known to wait
 )
 
 // worker is one goroutine that runs turns.

@@ -71,7 +71,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 
 // notCopied is the error of a backup whose copy beside the file could not be made.
 func (s *Store) notCopied(err error) error {
-	if isNoRoom(err) {
+	if persist.IsNoRoom(err) {
 		err = fmt.Errorf("%w: there is none for a copy beside the file: %w: %w", persist.ErrUnavailable, persist.ErrNoRoom, err)
 	}
 	return fmt.Errorf("back up %s: %w", s.path, err)

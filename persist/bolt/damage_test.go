@@ -112,6 +112,19 @@ func requireHonest(t testing.TB, what string, want, got map[string]any) (errors 
 	return errors
 }
 
+// filled is a file of fill's: where it is, its bytes, what was written to it, and
+// what is read of it.
+func filled(t testing.TB) (path string, whole []byte, want map[string]string, all map[string]any) {
+	path = filepath.Join(t.TempDir(), "test.db")
+	want = fill(t, path)
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	s := mustOpen(t, path, Config{VerifyFirst: true})
+	all = readings(t, s, want)
+	require.NoError(t, s.Close())
+	return path, whole, want, all
+}
+
 // damagedCopy writes a copy of a file that was changed by spoil.
 func damagedCopy(t testing.TB, from string, n int, spoil func(b []byte)) string {
 	b, err := os.ReadFile(from)

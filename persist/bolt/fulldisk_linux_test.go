@@ -72,7 +72,7 @@ func (f *filler) play(full bool, makeRoom func() error) error {
 	}
 	for range 3 { // the committer does this: it reopens, and tries the next group
 		err := f.s.Reopen(ctx)
-		if full != (errors.Is(err, persist.ErrUnavailable) && isNoRoom(err)) || !full && err != nil {
+		if full != (errors.Is(err, persist.ErrUnavailable) && persist.IsNoRoom(err)) || !full && err != nil {
 			return fmt.Errorf("reopened without room: %w", err)
 		}
 		if err := f.whole(); err != nil {

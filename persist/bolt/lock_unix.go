@@ -38,10 +38,6 @@ func lock(f *os.File, timeout time.Duration) error {
 // that is left behind keeps it.
 func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
-func isNoRoom(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
-}
-
 // sameOwner gives a file the owner of another, where that is allowed.
 func sameOwner(f *os.File, of os.FileInfo) {
 	if st, ok := of.Sys().(*syscall.Stat_t); ok {

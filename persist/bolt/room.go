@@ -24,7 +24,7 @@ const maxTry = 4 << 20
 func noRoom(err error) bool {
 	var p *os.PathError
 	if errors.As(err, &p) && p.Op == "write" {
-		return isNoRoom(p.Err)
+		return persist.IsNoRoom(p.Err)
 	}
 	return strings.HasPrefix(err.Error(), "file resize error: ")
 }

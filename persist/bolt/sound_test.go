@@ -22,13 +22,7 @@ import (
 // is.
 func TestAroundEachDamagedPage(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "test.db")
-	want := fill(t, path)
-	whole, err := os.ReadFile(path)
-	require.NoError(t, err)
-	s := mustOpen(t, path, Config{VerifyFirst: true})
-	all := readings(t, s, want)
-	require.NoError(t, s.Close())
+	path, whole, want, all := filled(t)
 	saved, lost, partly := 0, 0, 0 // partly: the most records that were read where others were lost
 	for page := 2; page < len(whole)/testPage; page++ {
 		for n, spoil := range []func(b []byte){
@@ -179,13 +173,7 @@ func TestReadOnly(t *testing.T) {
 // A branch whose key is damaged says wrongly what the page has that is lost by
 // it: what that has is not taken for absent.
 func TestAroundADamagedSeparator(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "test.db")
-	want := fill(t, path)
-	whole, err := os.ReadFile(path)
-	require.NoError(t, err)
-	s := mustOpen(t, path, Config{VerifyFirst: true})
-	all := readings(t, s, want)
-	require.NoError(t, s.Close())
+	path, whole, want, all := filled(t)
 	lost := 0
 	for page := 2; page < len(whole)/testPage; page++ {
 		b := whole[page*testPage:][:testPage]

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
@@ -33,7 +32,7 @@ func Open(dir string, behind persist.Folder, cfg Config) (*Store, error) {
 	s := &Store{dir: dir, behind: behind, cfg: cfg, disk: cfg.Disk, words: words{},
 		turn: make(chan struct{}, 1), folds: make(chan struct{}, 1), wake: make(chan struct{}, 1), left: make(chan struct{})}
 	if s.disk == nil {
-		if err := folder(dir).make(); err != nil && !errors.Is(err, syscall.ENOSPC) {
+		if err := folder(dir).make(); err != nil && !persist.IsNoRoom(err) {
 			return nil, fmt.Errorf("make the commit log's folder: %w", err)
 		}
 		s.disk = folder(dir)

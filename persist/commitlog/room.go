@@ -2,9 +2,7 @@ package commitlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"syscall"
 
 	"github.com/twinsrv/twinsrv/persist"
 )
@@ -84,7 +82,7 @@ func (s *Store) noRoom(err error) error {
 // undone is the kind of a commit's error when err has kept it from being done.
 // Of the kinds that err has, only that the disk is full is the commit's, too.
 func undone(err error) error {
-	if errors.Is(err, persist.ErrNoRoom) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if persist.IsNoRoom(err) {
 		return fmt.Errorf("%w: %w", persist.ErrUnavailable, persist.ErrNoRoom)
 	}
 	return persist.ErrUnavailable

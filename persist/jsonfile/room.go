@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"syscall"
 
 	"github.com/twinsrv/twinsrv/persist"
 )
@@ -16,7 +15,7 @@ const maxTry = 4 << 20
 
 // noRoom has an error say that the disk is full, if that is what it is of.
 func noRoom(err error) error {
-	if err != nil && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
+	if persist.IsNoRoom(err) && !errors.Is(err, persist.ErrNoRoom) {
 		return fmt.Errorf("%w: %w", persist.ErrNoRoom, err)
 	}
 	return err
