@@ -209,7 +209,7 @@ func (r *Ref) stopChildren(final bool, reason error) int {
 	}
 	slices.SortFunc(all, byName)
 	for _, c := range all {
-		c.signal(signal{kind: kind, err: reason})
+		c.signalBy(signal{kind: kind, err: reason}, r.call.worker)
 	}
 	return n
 }
@@ -251,6 +251,6 @@ func (r *Ref) childGone(c *Ref) {
 	}
 	f.mu.Unlock()
 	if last {
-		r.signal(signal{kind: sigChildren})
+		r.signalBy(signal{kind: sigChildren}, c.call.worker)
 	}
 }

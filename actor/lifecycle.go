@@ -171,13 +171,13 @@ func (r *Ref) finish() {
 	r.mu.Unlock()
 
 	if p := r.parent; p != nil && p.hears(r) && !p.is(ending) {
-		p.hear(r, reason)
+		p.hear(r, reason, r.call.worker)
 	}
 	if mutant.On(mutant.TerminatedLost) {
 		watchers = nil
 	}
 	for _, w := range watchers {
-		w.hear(r, reason)
+		w.hear(r, reason, r.call.worker)
 	}
 	if p, ok := r.instance.(PostStopper); ok {
 		r.extras().inPostStop = true

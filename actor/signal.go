@@ -39,7 +39,10 @@ func (s *signal) isPlain() bool {
 }
 
 // signal queues s; false says that the actor is gone.
-func (r *Ref) signal(s signal) bool {
+func (r *Ref) signal(s signal) bool { return r.signalBy(s, nil) }
+
+// signalBy is signal. w is the worker whose turn gives the signal, or nil.
+func (r *Ref) signalBy(s signal, w Worker) bool {
 	r.mu.Lock()
 	if r.gone {
 		r.mu.Unlock()
@@ -54,7 +57,7 @@ func (r *Ref) signal(s signal) bool {
 	wake := r.raise(urgent, 0)
 	r.mu.Unlock()
 	if wake {
-		r.sys.exec.Schedule(Task{r})
+		r.wake(w)
 	}
 	return true
 }

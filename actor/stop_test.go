@@ -423,3 +423,45 @@ func (r *reasons) Receive(*actor.Context, any) error { return fmt.Errorf("as tol
 func (r *reasons) PostStop(ctx *actor.Context) {
 	*r.own, *r.parents = ctx.IsException(), ctx.ParentException()
 }
+
+// outside counts the turns that are queued from outside a turn.
+type outside struct {
+	*actortest.Seeded
+	queued int
+}
+
+func (o *outside) Schedule(t actor.Task) {
+	o.queued++
+	o.Seeded.Schedule(t)
+}
+
+// A worker that stops a tree queues those turns itself. From outside each would
+// go through the queue that all workers share.
+func TestATreeIsStoppedFromWithinTurns(t *testing.T) {
+	exec := &outside{Seeded: actortest.NewSeeded(1)}
+	sys := actor.NewSystem("test", actor.Config{Executor: exec})
+	defer func() {
+		stopSystem(t, sys)
+		exec.Close()
+	}()
+	probe := actortest.NewProbe(t, sys, "probe")
+	const kids = 20
+	idle := actor.PropsFunc(func(*actor.Context, any) error { return nil })
+	parent := spawn(t, sys, "parent", idle)
+	for range kids {
+		child, err := parent.Spawn("", idle)
+		require.NoError(t, err)
+		probe.Watch(child)
+	}
+	exec.Run()
+	exec.queued = 0
+	parent.Children()[0].Stop()
+	exec.Run()
+	require.Equal(t, 1, probe.Len())
+	require.Equal(t, 1, exec.queued, "the child; who hears of it does not count")
+	parent.Stop()
+	exec.Run()
+	require.True(t, parent.Stopped())
+	require.Equal(t, kids, probe.Len())
+	require.Equal(t, 2, exec.queued, "the parent alone")
+}

@@ -32,9 +32,9 @@ func (r *Ref) heeds(t *Ref) bool {
 	return t.heed == heedAsked || t.heed == heedUnasked && !t.leaving
 }
 
-// hear queues Terminated of t, which is gone.
-func (r *Ref) hear(t *Ref, reason error) {
-	_ = r.enqueue(Message{Payload: Terminated{Ref: t, Cause: t.cause, Reason: reason}, Sender: t}, nil)
+// hear queues Terminated of t, which is gone. w is the worker whose turn says so.
+func (r *Ref) hear(t *Ref, reason error, w Worker) {
+	_ = r.enqueue(Message{Payload: Terminated{Ref: t, Cause: t.cause, Reason: reason}, Sender: t}, w)
 }
 
 // watch registers r with t. For r's turn.
@@ -46,7 +46,7 @@ func (r *Ref) watch(t *Ref) {
 		t.heed = heedAsked
 		if t.heard {
 			t.heard = false
-			r.hear(t, t.ended())
+			r.hear(t, t.ended(), r.call.worker)
 		}
 		return
 	}
@@ -66,7 +66,7 @@ func (r *Ref) watch(t *Ref) {
 		return
 	}
 	t.mu.Unlock()
-	r.hear(t, t.ended())
+	r.hear(t, t.ended(), r.call.worker)
 }
 
 // ended returns the failure that ended r, which is gone; nil for none.

@@ -41,7 +41,7 @@ func TestBothSidesSpawnAsMany(t *testing.T) {
 }
 
 func TestBothSidesOfAForkJoinSumUp(t *testing.T) {
-	for _, load := range []load{forkJoin, channelForkJoin} {
+	for _, load := range []load{forkJoin, channelForkJoin, standingForkJoin} {
 		values, err := load("", 1)
 		require.NoError(t, err)
 		require.Len(t, values, 2)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -16,16 +17,44 @@ const (
 	forkLeaves = 100_000
 	forkNodes  = 111_111
 	forkSum    = forkLeaves * (forkLeaves - 1) / 2
+	heldBytes  = 64 << 20
 )
 
 // forkJoins measures a fork-join of actors, each its parent's child, against
 // one of goroutines with a buffered channel for each that waits. The value is
 // the time through the number of nodes until the sum is there; in the second
-// line until all the nodes are gone, too. Goroutines go by themselves.
+// line until all the nodes are gone, too. Goroutines go by themselves: those that
+// have given their number away can be sent nothing any more. The process is nearly
+// empty, so that garbage is collected three times while the tree grows; in the third
+// and fourth line it holds as much as one that does something, and it is not.
 func forkJoins() []measurement {
 	return []measurement{{
 		lines: []string{"actor/fork-join-111111", "actor/fork-join-111111-gone"}, cost: true,
 		ours: forkJoin, reference: channelForkJoin,
+	}, {
+		lines: []string{"actor/fork-join-111111-in-64MiB", "actor/fork-join-111111-in-64MiB-gone"}, cost: true,
+		ours: inHeap(forkJoin), reference: inHeap(channelForkJoin),
+	}}
+}
+
+// inHeap has the process hold heldBytes more while l runs.
+func inHeap(l load) load {
+	return func(dir string, period time.Duration) ([]float64, error) {
+		held := make([]byte, heldBytes)
+		values, err := l(dir, period)
+		runtime.KeepAlive(held)
+		return values, err
+	}
+}
+
+// standingForkJoins measures the same against goroutines that do what actors do:
+// each has a mailbox, and stays until it is told to stop. It comes last, because the
+// runtime never gives back what 111,111 goroutines took, and would collect garbage
+// less often in what follows.
+func standingForkJoins() []measurement {
+	return []measurement{{
+		lines: []string{"actor/fork-join-111111-standing", "actor/fork-join-111111-standing-gone"}, cost: true,
+		ours: forkJoin, reference: standingForkJoin,
 	}}
 }
 
@@ -132,4 +161,41 @@ func goFork(first, leaves int, result chan<- int) {
 		sum += <-sums
 	}
 	result <- sum
+}
+
+func standingForkJoin(_ string, period time.Duration) ([]float64, error) {
+	return repeatForks(period, func() (sum int, joined, gone time.Time) {
+		result, stop := make(chan int, 1), make(chan struct{})
+		var standing sync.WaitGroup
+		standing.Go(func() { standFork(0, forkLeaves, result, stop, &standing) })
+		sum = <-result
+		joined = time.Now()
+		close(stop)
+		standing.Wait()
+		return sum, joined, time.Now()
+	})
+}
+
+func standFork(first, leaves int, result chan<- int, stop <-chan struct{}, standing *sync.WaitGroup) {
+	mailbox := make(chan int, forks)
+	if leaves == 1 {
+		result <- first
+	} else {
+		n := leaves / forks
+		for i := range forks {
+			standing.Go(func() { standFork(first+i*n, n, mailbox, stop, standing) })
+		}
+	}
+	sum, waits := 0, forks
+	for {
+		select {
+		case some := <-mailbox:
+			sum += some
+			if waits--; waits == 0 {
+				result <- sum
+			}
+		case <-stop:
+			return
+		}
+	}
 }

@@ -29,7 +29,7 @@ type load func(dir string, period time.Duration) (values []float64, err error)
 
 func measurements() []measurement {
 	var all []measurement
-	for _, some := range [][]measurement{durable(), onStores(), onLog(), logs(), onPostgres(), journals(), restarts(), sizes(), tells(), pingPongs(), asks(), spawns(), forkJoins(), onHTTP(), queries()} {
+	for _, some := range [][]measurement{durable(), onStores(), onLog(), logs(), onPostgres(), journals(), restarts(), sizes(), tells(), pingPongs(), asks(), spawns(), forkJoins(), onHTTP(), queries(), standingForkJoins()} {
 		all = append(all, some...)
 	}
 	return all
