@@ -57,7 +57,7 @@ func (t target) openAs(ctx context.Context, log *slog.Logger, cfg bolt.Config, u
 	case kindBolt:
 		store, err = t.openBolt(ctx, log, cfg, use)
 	case kindJSON:
-		store, err = jsonfile.Open(t.at, jsonfile.Config{IgnoreMissing: t.asFound})
+		store, err = jsonfile.Open(t.at, jsonfile.Config{IgnoreMissing: t.asFound, Logger: log})
 	case kindPostgres:
 		store, err = postgres.Open(ctx, t.at, postgres.Config{Logger: log})
 	default:

@@ -1,6 +1,9 @@
 package jsonfile
 
-import "time"
+import (
+	"log/slog"
+	"time"
+)
 
 // Config tunes a Store. The zero value works.
 type Config struct {
@@ -22,6 +25,9 @@ type Config struct {
 	// IgnoreMissing takes the entities' files as they are found, where Open
 	// would refuse because some were removed or put there since it last closed.
 	IgnoreMissing bool
+	// Logger gets what people should know: entities' files that cannot be written.
+	// nil discards.
+	Logger *slog.Logger
 
 	segment int64 // bytes after which a new segment of the journal begins
 	files   fsys  // where everything is; tests have disks of their own
@@ -37,6 +43,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxHeld <= 0 {
 		c.MaxHeld = 64 << 20
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.segment <= 0 {
 		c.segment = 16 << 20

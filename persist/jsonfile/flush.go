@@ -51,10 +51,22 @@ func (s *Store) flushDue() {
 	if !serving {
 		return
 	}
-	_ = s.flush() // what could not be written is still held, and tried again
+	s.tellFlush(s.flush()) // what could not be written is still held, and tried again
 	s.mu.Lock()
 	s.arm()
 	s.mu.Unlock()
+}
+
+// tellFlush logs that flushes begin to fail, which nobody else hears of as long as
+// commits need no room, and that they no longer do. The caller holds flushing.
+func (s *Store) tellFlush(err error) {
+	switch {
+	case err != nil && !s.failing:
+		s.cfg.Logger.Warn("entities' files cannot be written; the journal has what they lack, and it is tried again", "store", s.dir, "error", err)
+	case err == nil && s.failing:
+		s.cfg.Logger.Info("entities' files are written again", "store", s.dir)
+	}
+	s.failing = err != nil
 }
 
 // makeRoom flushes when too much waits in memory. The caller has the turn.

@@ -1,7 +1,9 @@
 package jsonfile
 
 import (
+	"bytes"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -83,4 +85,32 @@ func TestAFullDiskIsTold(t *testing.T) {
 			require.NoError(t, s.Close())
 		})
 	}
+}
+
+// Nobody waits for a flush that is due. That such fail is logged once, and that
+// they no longer do.
+func TestFlushesThatFailAreLogged(t *testing.T) {
+	var out bytes.Buffer
+	told := func() string {
+		defer out.Reset()
+		return out.String()
+	}
+	full := false
+	dir := t.TempDir()
+	s := mustOpen(t, dir, Config{Flush: -1, files: filling{disk{}, &full}, Logger: slog.New(slog.NewTextHandler(&out, nil))})
+	mustCommit(t, s, create(rooms("a"), `"1"`))
+	full = true
+	s.flushDue()
+	line := told()
+	require.Contains(t, line, "level=WARN")
+	require.Contains(t, line, "store="+dir)
+	require.Contains(t, line, syscall.ENOSPC.Error())
+	s.flushDue()
+	require.Empty(t, told(), "said before")
+	full = false
+	s.flushDue()
+	require.Contains(t, told(), "level=INFO")
+	s.flushDue()
+	require.Empty(t, told())
+	require.NoError(t, s.Close())
 }

@@ -37,11 +37,12 @@ type Store struct {
 	turn   chan struct{}
 	wanted int // bytes that a commit found no room for, which Reopen tries; 0: none. The holder of turn has it
 
-	// flushing is held while entities' files are written. It guards pins and
-	// made.
+	// flushing is held while entities' files are written. It guards pins, made and
+	// failing.
 	flushing sync.Mutex
 	pins     int             // backups that need the journal's files as they are
 	made     map[string]bool // pods' folders that are there, durably
+	failing  bool            // the last flush that was due failed
 
 	// noting guards note, which is what store.json says, and its writing.
 	noting sync.Mutex
