@@ -2,8 +2,10 @@ package actor_test
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -120,5 +122,40 @@ func BenchmarkSpawnStop(b *testing.B) {
 			b.Fatal(err)
 		}
 		ref.Stop()
+	}
+}
+
+// BenchmarkAskBesideBlockedHandlers asks an actor while as many others' handlers
+// block; ms-to-block is how long it took until all of those had begun.
+func BenchmarkAskBesideBlockedHandlers(b *testing.B) {
+	for _, blocked := range []int{0, 64, 512, 4000} {
+		b.Run(strconv.Itoa(blocked), func(b *testing.B) {
+			sys := actor.NewSystem("bench", actor.Config{})
+			defer stopSystem(b, sys)
+			var begun sync.WaitGroup
+			begun.Add(blocked)
+			leave := make(chan struct{})
+			defer close(leave)
+			blocker := actor.PropsFunc(func(*actor.Context, any) error {
+				begun.Done()
+				<-leave
+				return nil
+			})
+			begin := time.Now()
+			for range blocked {
+				r, err := sys.Spawn("", blocker)
+				require.NoError(b, err)
+				require.NoError(b, r.Tell("x"))
+			}
+			begun.Wait()
+			took := time.Since(begin)
+			echo, err := sys.Spawn("echo", actor.PropsFunc(func(ctx *actor.Context, msg any) error { ctx.Respond(msg); return nil }))
+			require.NoError(b, err)
+			msg := any("x")
+			for b.Loop() {
+				_, _ = echo.Ask(context.Background(), msg)
+			}
+			b.ReportMetric(float64(took.Milliseconds()), "ms-to-block")
+		})
 	}
 }

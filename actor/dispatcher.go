@@ -27,6 +27,7 @@ type dispatcher struct {
 	workers  atomic.Pointer[[]*worker] // replaced, never changed
 	queued   atomic.Bool               // global is not empty
 	idlers   atomic.Int32              // length of idle
+	stocked  atomic.Int32              // workers whose ring is not empty
 	roused   atomic.Bool               // a goroutine was made ready that may wait for a worker's processor
 	rousings atomic.Uint32             // how often that was taken back
 
@@ -49,8 +50,7 @@ func newDispatcher(n int, log *slog.Logger) *dispatcher {
 func (d *dispatcher) grow(n int) {
 	list := append([]*worker(nil), *d.workers.Load()...)
 	for range n {
-		w := &worker{d: d, unpark: make(chan struct{}, 1)}
-		w.call.worker = w
+		w := newWorker(d)
 		list = append(list, w)
 		d.running.Add(1)
 		go w.loop()

@@ -35,6 +35,27 @@ func TestBlockedHandlersDoNotStopOthers(t *testing.T) {
 	close(leave)
 }
 
+// Each of thousands of handlers that block begins, though all before it do.
+func TestThousandsOfBlockedHandlersDoNotKeepOthersWaiting(t *testing.T) {
+	sys := actor.NewSystem("test", actor.Config{Workers: 2})
+	defer stopSystem(t, sys)
+	const handlers = 1500
+	begun, leave := make(chan struct{}), make(chan struct{})
+	defer close(leave)
+	var n atomic.Int32
+	blocker := actor.PropsFunc(func(*actor.Context, any) error {
+		if n.Add(1) == handlers {
+			close(begun)
+		}
+		<-leave
+		return nil
+	})
+	for range handlers {
+		require.NoError(t, spawn(t, sys, "", blocker).Tell("x"))
+	}
+	awaitClosed(t, begun)
+}
+
 // What a handler woke last before it blocked waits in the worker's next slot;
 // others must get it out of there.
 func TestWhatABlockedHandlerWokeIsRun(t *testing.T) {

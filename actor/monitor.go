@@ -1,6 +1,8 @@
 package actor
 
 import (
+	"runtime"
+	"runtime/metrics"
 	"sync/atomic"
 	"time"
 )
@@ -17,8 +19,8 @@ const (
 
 // monitor keeps handlers that block from stopping everybody else. It is awake
 // only while work is queued; then it looks every 10 ms which workers are in the
-// same turn as before, adds as many as stand still, and lets that many end when
-// they move again.
+// same turn as before, adds as many as stand still (see wanted), and lets that many
+// end when they move again.
 type monitor struct {
 	d       *dispatcher
 	alarm   chan struct{}
@@ -26,6 +28,8 @@ type monitor struct {
 	awake   atomic.Bool
 	stuck   atomic.Int32 // workers whose pace is stuck
 	surplus atomic.Int32 // workers that should end
+	step    int          // workers to add next, if those that were added last stand still
+	calm    int          // looks in a row that found nobody missing
 	warned  time.Time    // when a warning was logged last
 }
 
@@ -82,15 +86,21 @@ func (m *monitor) look(first bool) {
 		if w.still = m.standing(w, first); w.still >= blockedLooks {
 			blocked++
 		}
+		if w.still > 0 && w.next.Load() != nil {
+			if r := w.next.Swap(nil); r != nil {
+				m.d.spill([]*Ref{r}) // others steal only what is in a ring
+			}
+		}
 	}
 	if first {
+		m.step = 0
 		return
 	}
 	d := m.d
 	d.mu.Lock()
 	n := len(*d.workers.Load())
 	moving := n - int(m.stuck.Load())
-	add := min(d.base-moving, d.base+maxStanding-n)
+	add := min(m.wanted(moving, n-moving, processorIdle), d.base+maxStanding-n)
 	capped := add < d.base-moving
 	if add > 0 && !d.closed {
 		d.grow(add)
@@ -102,6 +112,33 @@ func (m *monitor) look(first bool) {
 	}
 	m.warn(blocked, n+max(add, 0), capped)
 	d.kick()
+}
+
+// wanted is how many workers to add, so that as many move as there were. As long as
+// those that were added come to stand still as well, and a processor is idle, so that
+// their handlers block and do not compute, it is twice as many each time: who waits
+// behind thousands that block does so for some looks, not for thousands.
+func (m *monitor) wanted(moving, stuck int, idle func() bool) int {
+	add := m.d.base - moving
+	if add <= 0 {
+		if m.calm++; m.calm > 1 { // a worker moves for one look before it stands still
+			m.step = 0
+		}
+		return add
+	}
+	if next := min(m.step, stuck); next > add && idle() {
+		add = next
+	}
+	m.step, m.calm = 2*add, 0
+	return add
+}
+
+// processorIdle says that there are fewer goroutines that run, or could, than
+// processors. The monitor's own does not count.
+func processorIdle() bool {
+	busy := []metrics.Sample{{Name: "/sched/goroutines/running:goroutines"}, {Name: "/sched/goroutines/runnable:goroutines"}}
+	metrics.Read(busy)
+	return busy[0].Value.Uint64()+busy[1].Value.Uint64() <= uint64(runtime.GOMAXPROCS(0))
 }
 
 // standing looks at one worker, and returns for how many looks in a row it has
@@ -142,11 +179,11 @@ func (m *monitor) warn(blocked, workers int, capped bool) {
 }
 
 func (m *monitor) anyQueued() bool {
-	if m.d.queued.Load() {
+	if m.d.queued.Load() || m.d.stocked.Load() > 0 {
 		return true
 	}
 	for _, w := range *m.d.workers.Load() {
-		if !w.ring.empty() || w.next.Load() != nil {
+		if w.next.Load() != nil {
 			return true
 		}
 	}

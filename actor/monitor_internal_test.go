@@ -3,7 +3,10 @@ package actor
 import (
 	"bytes"
 	"log/slog"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +20,7 @@ func still(n int) (*dispatcher, *bytes.Buffer) {
 	d := &dispatcher{base: n, log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	var list []*worker
 	for range n {
-		list = append(list, &worker{d: d, unpark: make(chan struct{}, 1)})
+		list = append(list, newWorker(d))
 	}
 	d.workers.Store(&list)
 	d.monitor.init(d)
@@ -89,6 +92,71 @@ func TestTheMonitorMarksWhoStandsStill(t *testing.T) {
 	}
 	w.setPace(paceMoving)
 	require.Zero(t, m.stuck.Load())
+}
+
+// What a handler woke last before it blocked goes where others find it, and not
+// before its worker stands still.
+func TestTheMonitorMovesWhatABlockedWorkerWasToRunNext(t *testing.T) {
+	d, _ := still(2)
+	a, b := (*d.workers.Load())[0], (*d.workers.Load())[1]
+	next := &Ref{}
+	a.Wake(Task{next})
+	d.monitor.look(true)
+	require.Nil(t, d.fetch(b, true))
+	require.Nil(t, b.steal())
+	d.monitor.look(false)
+	require.Same(t, next, d.fetch(b, true))
+	require.Nil(t, a.local())
+	require.False(t, d.monitor.anyQueued())
+}
+
+// Of handlers that block one after another twice as many are let go on with each
+// look; of those that compute, and of few, as many as the processors.
+func TestTheMonitorAddsMoreWhereWhatItAddedBlocksToo(t *testing.T) {
+	for name, c := range map[string]struct {
+		idle   bool
+		moving []int // at each look, beside those that stand still
+		want   []int
+	}{
+		"all block":      {true, []int{0, 2, 0, 4, 0, 8, 0}, []int{2, 0, 4, -2, 8, -6, 16}},
+		"in two steps":   {true, []int{1, 1, 1, 2, 0, 6}, []int{1, 2, 4, 0, 8, -4}},
+		"they compute":   {false, []int{0, 2, 0, 2, 0}, []int{2, 0, 2, 0, 2}},
+		"one at a time":  {true, []int{1, 2, 2, 1, 2, 2, 1}, []int{1, 0, 0, 1, 0, 0, 1}},
+		"then no longer": {true, []int{0, 2, 0, 2, 2, 0}, []int{2, 0, 4, 0, 0, 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, _ := still(2)
+			var got []int
+			for _, moving := range c.moving {
+				got = append(got, d.monitor.wanted(moving, 1000, func() bool { return c.idle }))
+			}
+			require.Equal(t, c.want, got)
+		})
+	}
+	d, _ := still(2)
+	m := &d.monitor
+	for range 10 {
+		m.wanted(0, 1000, func() bool { return true })
+	}
+	require.Equal(t, 100, m.wanted(0, 100, func() bool { return true }), "never more than stand still")
+	m.look(true)
+	require.Equal(t, 2, m.wanted(0, 100, func() bool { return true }), "it was at rest meanwhile")
+}
+
+func TestAProcessorIsIdle(t *testing.T) {
+	require.Eventually(t, processorIdle, waitTest, tickTest)
+	var computing atomic.Bool
+	var all sync.WaitGroup
+	computing.Store(true)
+	for range 4 * runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for computing.Load() {
+			}
+		})
+	}
+	require.Eventually(t, func() bool { return !processorIdle() }, waitTest, tickTest)
+	computing.Store(false)
+	all.Wait()
 }
 
 // A worker is parked as long as it waits, and only then.

@@ -15,11 +15,19 @@ type ring struct {
 	mu      sync.Mutex
 	buf     [ringSize]*Ref
 	head, n int
-	some    atomic.Bool // n > 0, as of the last unlock
+	some    atomic.Bool   // n > 0, as of the last unlock
+	stocked *atomic.Int32 // how many of the dispatcher's rings have some
 }
 
 func (q *ring) unlock() {
-	note(&q.some, q.n > 0)
+	if some := q.n > 0; some != q.some.Load() {
+		q.some.Store(some)
+		if some {
+			q.stocked.Add(1)
+		} else {
+			q.stocked.Add(-1)
+		}
+	}
 	q.mu.Unlock()
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +15,8 @@ import (
 // flag that stays behind is a task that nobody runs.
 func TestARingSaysAfterEachMethodWhetherItHasAny(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
-	a, b := &ring{}, &ring{}
+	var stocked atomic.Int32
+	a, b := &ring{stocked: &stocked}, &ring{stocked: &stocked}
 	var global fifo[*Ref]
 	inside := map[*Ref]bool{}
 	enter := func() *Ref { r := &Ref{}; inside[r] = true; return r }
@@ -51,6 +53,13 @@ func TestARingSaysAfterEachMethodWhetherItHasAny(t *testing.T) {
 		}
 		require.Equal(t, a.n > 0, a.some.Load())
 		require.Equal(t, b.n > 0, b.some.Load())
+		some := int32(0)
+		for _, q := range []*ring{a, b} {
+			if q.n > 0 {
+				some++
+			}
+		}
+		require.Equal(t, some, stocked.Load())
 		require.Len(t, inside, a.n+b.n)
 	}
 }

@@ -44,6 +44,13 @@ const (
 	paceParked               // waits for work, or has ended
 )
 
+func newWorker(d *dispatcher) *worker {
+	w := &worker{d: d, unpark: make(chan struct{}, 1)}
+	w.call.worker = w
+	w.ring.stocked = &d.stocked
+	return w
+}
+
 func (w *worker) setPace(to uint32) {
 	if w.pace.Load() != to && w.pace.Swap(to) == paceStuck {
 		w.d.monitor.stuck.Add(-1)
@@ -183,34 +190,24 @@ func (w *worker) local() *Ref {
 	return w.ring.take()
 }
 
-// steal takes half of another's ring, or what a worker that stands still was
-// to run next.
+// steal takes half of another's ring.
 func (w *worker) steal() *Ref {
+	if w.d.stocked.Load() == 0 { // there may be thousands of workers, whose handlers block
+		return nil
+	}
 	list := *w.d.workers.Load()
 	if w.victim++; w.victim >= len(list) { // begin with another each time
 		w.victim = 0
 	}
 	for at, left := w.victim, len(list); left > 0; left-- {
-		if v := list[at]; v != w {
-			if r := w.stealFrom(v); r != nil {
+		if v := list[at]; v != w && !v.ring.empty() {
+			if r := w.ring.rob(&v.ring); r != nil {
 				return r
 			}
 		}
 		if at++; at == len(list) {
 			at = 0
 		}
-	}
-	return nil
-}
-
-func (w *worker) stealFrom(v *worker) *Ref {
-	if !v.ring.empty() {
-		if r := w.ring.rob(&v.ring); r != nil {
-			return r
-		}
-	}
-	if v.pace.Load() == paceStuck && v.next.Load() != nil {
-		return v.next.Swap(nil)
 	}
 	return nil
 }
