@@ -34,10 +34,11 @@ func (s *Store) Commit(ctx context.Context, units []persist.Unit) ([]persist.Out
 		return d.outcomes, nil
 	}
 	frame := s.encode(d.effects)
-	if headerSize+int64(len(frame))+frameAlign > s.cfg.SegmentSize {
+	room := int64(len(frame)) + 2*frameAlign // its padding, and what place adds
+	if headerSize+room > s.cfg.SegmentSize {
 		return s.commitBehind(ctx, units)
 	}
-	if err := s.prepare(ctx, int64(len(frame))+frameAlign); err != nil {
+	if err := s.prepare(ctx, room); err != nil {
 		return nil, err
 	}
 	if err := s.append(ctx, frame); err != nil {
@@ -72,8 +73,9 @@ func (s *Store) append(ctx context.Context, frame []byte) error {
 		s.fail(err)
 		return fmt.Errorf("%s: %w: append to %s: %w", s.dir, persist.ErrUnknown, g.name, err)
 	}
-	g.end += int64(len(frame))
+	g.end = int64(g.place(int(g.end) + len(frame)))
 	s.group++
+	s.newest = g
 	s.goneOn(context.WithoutCancel(ctx), g)
 	return nil
 }

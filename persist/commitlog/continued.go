@@ -36,23 +36,36 @@ type use struct {
 }
 
 // goneOn notes where the last durable group stands, and in the segment before,
-// or in the store behind, that this one goes on. The caller has the turn.
+// or in the store behind, that this one goes on. What fails is tried again with the
+// next group. The caller has the turn.
 func (s *Store) goneOn(ctx context.Context, g *segment) {
-	before := s.last
-	if before.g == g && before.number == g.number {
+	before, now := s.last, use{g, g.number}
+	if before == now {
 		return
 	}
-	s.last = use{g, g.number}
+	told := true
 	var err error
 	if before.g == nil || before.g.number != before.number {
-		err = s.tellReached(ctx)
+		told, err = s.tellReached(ctx)
 	} else {
 		err = before.g.noteContinued(g.number)
 	}
-	if err != nil {
-		s.cfg.Logger.Warn("it could not be noted that a segment of the commit log has been begun; should that be lost before the next fold, it might not be missed",
-			"log", s.dir, "segment", g.name, "error", err)
+	switch {
+	case err != nil:
+		s.untold(now, err)
+	case told:
+		s.last = now
 	}
+}
+
+// untold says once for each use that it might not be missed.
+func (s *Store) untold(u use, err error) {
+	if s.warned == u {
+		return
+	}
+	s.warned = u
+	s.cfg.Logger.Warn("it could not be noted that a segment of the commit log has been begun; should that be lost before the next fold, it might not be missed",
+		"log", s.dir, "segment", u.g.name, "error", err)
 }
 
 func (g *segment) noteContinued(number uint64) error {
@@ -65,83 +78,98 @@ func (g *segment) noteContinued(number uint64) error {
 }
 
 // tellReached notes in the store behind how far the log reaches. While somebody
-// else has the folding, which is then a backup, it does nothing: the next fold
-// notes it. The caller has the turn.
-func (s *Store) tellReached(ctx context.Context) error {
+// else has the folding, as a backup does, it does nothing and says so. The caller
+// has the turn.
+func (s *Store) tellReached(ctx context.Context) (told bool, err error) {
 	select {
 	case s.folds <- struct{}{}:
 	default:
-		return nil
+		return false, nil
 	}
 	defer release(s.folds)
 	mark, err := s.behind.Mark(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	mark.Reached = s.group
-	return s.behind.Fold(ctx, persist.Fold{Mark: mark})
+	return true, s.behind.Fold(ctx, persist.Fold{Mark: mark})
 }
 
 // complete makes sure that no segment behind the newest has gone, and that the
 // newest has not been emptied or cut, as far as the file, the store behind and the
-// segment before tell. ends is the last group that there is; no group is larger than
-// largest.
-func complete(uses []*segment, ends uint64, mark persist.Mark, largest int64) error {
+// segments before tell. ends is the last group that there is; no group is larger than
+// largest. told says that, should the newest be lost from now on, it would be missed.
+func complete(uses []*segment, ends uint64, mark persist.Mark, largest int64) (told bool, err error) {
 	if mark.Detached {
-		return nil // everything is in the store behind
+		return true, nil // everything is in the store behind
 	}
 	newest := uses[len(uses)-1]
 	if err := newest.cut(ends+1, largest); err != nil {
-		return err
+		return false, err
 	}
-	if reached := max(mark.Through, mark.Reached); ends < reached {
-		return fmt.Errorf("%w: it ends with group %d, and the store knows that it had %d: the log is an older copy, or its end is damaged; bring back the newer one, or restore a backup", ErrDamaged, ends, reached)
+	reached := max(mark.Through, mark.Reached)
+	if ends < reached {
+		return false, fmt.Errorf("%w: it ends with group %d, and the store knows that it had %d: the log is an older copy, or its end is damaged; bring back the newer one, or restore a backup", ErrDamaged, ends, reached)
 	}
-	number, ok, err := newest.continuedBy()
-	if err != nil {
-		return err
+	goesOn, err := continuedIn(uses)
+	switch {
+	case err != nil:
+		return false, err
+	case goesOn > newest.number:
+		return false, fmt.Errorf("%w: what was acknowledged last stands in segment %d of it, which is missing or empty; bring its file back, or restore a backup", ErrDamaged, goesOn)
+	case goesOn == newest.number && ends < newest.first:
+		return false, fmt.Errorf("%w: %s has no group any more, and had some that were acknowledged; bring the file back as it was, or restore a backup", ErrDamaged, newest.name)
 	}
-	if ok {
-		return fmt.Errorf("%w: what was acknowledged last stands in segment %d of it, which went on behind %s and is missing or empty; bring its file back, or restore a backup", ErrDamaged, number, newest.name)
+	return goesOn == newest.number || ends < newest.first || reached >= newest.first, nil
+}
+
+// continuedIn returns the number of the newest segment that another says to go on
+// behind it; 0 when none does. The newest was walked to its end.
+func continuedIn(uses []*segment) (number uint64, err error) {
+	last := len(uses) - 1
+	for i := last; i >= 0; i-- {
+		g := uses[i]
+		if i < last {
+			b, err := g.read()
+			if err != nil {
+				return 0, err
+			}
+			if _, _, err := g.walk(b, uses[i+1].first, func(uint64, []byte) error { return nil }); err != nil {
+				return 0, err
+			}
+		}
+		n, err := g.continuedBy()
+		if err != nil {
+			return 0, err
+		}
+		number = max(number, n)
+		if i < last && g.first < uses[i+1].first {
+			break // it had a group, and those before it can only speak of it
+		}
 	}
-	if len(uses) == 1 || ends >= newest.first {
-		return nil
-	}
-	before := uses[len(uses)-2]
-	b, err := before.read()
-	if err != nil {
-		return err
-	}
-	if _, _, err := before.walk(b, newest.first, func(uint64, []byte) error { return nil }); err != nil {
-		return err
-	}
-	if number, ok, err = before.continuedBy(); ok && number == newest.number {
-		return fmt.Errorf("%w: %s has no group any more, and had some that were acknowledged; bring the file back as it was, or restore a backup", ErrDamaged, newest.name)
-	}
-	return err
+	return number, nil
 }
 
 // continuedBy returns the number of the segment that goes on behind g, which was
-// walked to its end.
-func (g *segment) continuedBy() (number uint64, ok bool, err error) {
+// walked to its end; 0 when none is known to.
+func (g *segment) continuedBy() (number uint64, err error) {
 	var b [frameSize + 8]byte
 	n, err := g.file.ReadAt(b[:], g.end)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return 0, false, fmt.Errorf("read %s: %w", g.name, err)
+		return 0, fmt.Errorf("read %s: %w", g.name, err)
 	}
-	group, effects, ok := g.frame(b[:n], 0)
-	if !ok || group != continued || len(effects) != 8 {
-		return 0, false, nil
+	if group, effects, ok := g.frame(b[:n], 0); ok && group == continued && len(effects) == 8 {
+		return binary.BigEndian.Uint64(effects), nil
 	}
-	return binary.BigEndian.Uint64(effects), true, nil
+	return 0, nil
 }
 
 // cut makes sure that the file is as long as it was made, durably, before what
 // stands in it was written: no crash makes it shorter. g was walked to its end,
 // where the group next may have been begun. What stands there may as well be of an
 // earlier use, and have next in the place of its number by chance; then what has the
-// place of its size is hardly that of a group. Of a head in two sectors one may be
-// written and the other not.
+// place of its size is hardly that of a group. Of a head in two sectors, which older
+// programs wrote, one may be written and the other not.
 func (g *segment) cut(next uint64, largest int64) error {
 	if g.length == 0 {
 		return nil // its header does not say
@@ -151,7 +179,7 @@ func (g *segment) cut(next uint64, largest int64) error {
 		return fmt.Errorf("read %s: %w", g.name, err)
 	}
 	written := g.end
-	if size := int64(binary.BigEndian.Uint32(head[:])); binary.BigEndian.Uint64(head[8:]) == next && size <= largest && g.end%sector != sector-frameAlign {
+	if size := int64(binary.BigEndian.Uint32(head[:])); binary.BigEndian.Uint64(head[8:]) == next && size <= largest && (g.rules&spaced != 0 || g.end%sector != sector-frameAlign) {
 		written += frameSize + size
 	}
 	had := g.length

@@ -66,15 +66,14 @@ func (d folder) Names() ([]string, error) {
 	return names, nil
 }
 
-// make makes the folder, durably.
+// make makes the folder and the names in it durable. They may be there without
+// being that: a process that died behind making one has not synced it.
 func (d folder) make() error {
-	switch err := os.Mkdir(string(d), 0o700); {
-	case errors.Is(err, fs.ErrExist):
-		return nil
-	case err != nil:
+	err := os.Mkdir(string(d), 0o700)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncFolder(filepath.Dir(string(d)))
+	return errors.Join(syncFolder(filepath.Dir(string(d))), syncFolder(string(d)))
 }
 
 func syncFolder(path string) error {

@@ -29,12 +29,12 @@ func Groups(b []byte) (all []Group) {
 			return all
 		}
 		end := at + frameSize + len(effects)
-		all = append(all, Group{at, end, align(end)})
-		at = align(end)
+		at = g.place(end)
+		all = append(all, Group{end - frameSize - len(effects), end, at})
 	}
 }
 
 func segmentOf(b []byte) *segment {
-	return &segment{log: binary.BigEndian.Uint64(b[16:]), number: binary.BigEndian.Uint64(b[24:]),
+	return &segment{rules: binary.BigEndian.Uint32(b[12:]), log: binary.BigEndian.Uint64(b[16:]), number: binary.BigEndian.Uint64(b[24:]),
 		first: binary.BigEndian.Uint64(b[32:]), position: binary.BigEndian.Uint64(b[40:])}
 }

@@ -22,6 +22,7 @@ type plan struct {
 
 	changes, entity, filed, row int  // up to here each is folded; filed is of the entity's changes
 	begun                       bool // the entity's record is folded
+	told                        bool // the store knows of all groups that it has a part of
 	total                       int64
 }
 
@@ -108,15 +109,18 @@ func (s *Store) foldStep(ctx context.Context) error {
 		s.plan = newPlan(frozen, s.log)
 	}
 	batch, next, last := s.plan.batch(s.cfg.FoldKeys)
-	if last {
-		batch.Mark.Reached = reached
+	if !s.plan.told && !last {
+		mark, err := s.behind.Mark(ctx)
+		if err != nil {
+			return s.foldFailed(err)
+		}
+		batch.Mark = mark
+	}
+	if !s.plan.told || last {
+		batch.Mark.Reached, next.told = reached, true
 	}
 	if err := s.behind.Fold(ctx, batch); err != nil {
-		err = fmt.Errorf("fold the commit log %s: %w", s.dir, err)
-		s.mu.Lock()
-		s.failing = err
-		s.mu.Unlock()
-		return err
+		return s.foldFailed(err)
 	}
 	*s.plan = next
 	s.toFold.Store(next.total - next.done())
@@ -133,6 +137,14 @@ func (s *Store) foldStep(ctx context.Context) error {
 		s.frozen = nil
 	}
 	return nil
+}
+
+func (s *Store) foldFailed(err error) error {
+	err = fmt.Errorf("fold the commit log %s: %w", s.dir, err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing = err
+	return err
 }
 
 // freeze has the active generation folded and begins another. The caller has

@@ -145,6 +145,11 @@ func (s *Store) find(mark persist.Mark) ([]*segment, error) {
 		return nil, fmt.Errorf("%w%s: the store was not closed, and what was acknowledged last stands in its log; bring the folder back, or restore a backup", ErrMissing, there)
 	}
 	slices.SortFunc(uses, func(a, b *segment) int { return cmp.Compare(a.number, b.number) })
+	for i := 1; i < len(uses); i++ {
+		if uses[i-1].number == uses[i].number {
+			return nil, fmt.Errorf("%w: %s and %s are the same segment, and one of them is a copy, perhaps an older one; move that away", ErrDamaged, uses[i-1].name, uses[i].name)
+		}
+	}
 	return uses, nil
 }
 
@@ -227,14 +232,36 @@ func (s *Store) replay(uses []*segment, mark persist.Mark, found *generation) er
 	if mark.Detached && s.group > mark.Through {
 		return fmt.Errorf("%w: it goes on behind group %d, where the store left it: the store is an older copy; bring back the newer one, or move the folder of the log away", ErrForeign, mark.Through)
 	}
-	if n := len(uses); n > 0 {
-		if err := complete(uses, ends, mark, s.cfg.SegmentSize); err != nil {
-			return err
-		}
-		s.last = use{uses[n-1], uses[n-1].number}
-		return uses[n-1].settle()
+	if len(uses) > 0 {
+		return s.takeOver(uses, ends, mark)
 	}
 	return nil
+}
+
+// takeOver makes what was read durable, and sees to it that the newest segment is
+// missed should it be lost: another process may have died before it did that.
+func (s *Store) takeOver(uses []*segment, ends uint64, mark persist.Mark) error {
+	told, err := complete(uses, ends, mark, s.cfg.SegmentSize)
+	if err != nil {
+		return err
+	}
+	newest := uses[len(uses)-1]
+	if err := newest.settle(); err != nil {
+		return err
+	}
+	s.newest = newest
+	now := use{newest, newest.number}
+	switch {
+	case told:
+		s.last = now
+	case len(uses) > 1:
+		if err := uses[len(uses)-2].noteContinued(newest.number); err != nil {
+			s.untold(now, err)
+			break
+		}
+		s.last = now
+	}
+	return nil // where nothing is last, the first commit tells the store behind
 }
 
 // older says that positions are missing that only the store behind had.

@@ -10,11 +10,15 @@ import (
 
 // A segment begins with a header:
 //
-//	magic 8, version 4, 0 4, log 8, number 8, first 8, position 8, length 8, growth 4, checksum of all that 4
+//	magic 8, version 4, rules 4, log 8, number 8, first 8, position 8, length 8, growth 4, checksum of all that 4
 //
 // and goes on with groups, each padded to a multiple of eight bytes:
 //
 //	size 4, checksum 4, group 8, effects of that size
+//
+// Where the rules say spaced, no group begins eight bytes before the end of a
+// sector: there are eight bytes more in front of it then. So a head is written whole
+// or not at all. Older programs did not do that.
 //
 // Numbers are big endian, checksums CRC32C. A group's covers log and number of
 // its segment, the group's number, its size and its effects. Groups are numbered
@@ -27,6 +31,7 @@ import (
 const (
 	magic         = "twinslog"
 	formatVersion = 1
+	spaced        = 1
 	headerSize    = 64
 	frameSize     = 16
 	frameAlign    = 8
@@ -48,6 +53,7 @@ type segment struct {
 	filled      int64  // the file is allocated up to here
 	firmed      int64  // and durably if it is the same
 	growth      int64  // by so much it is made longer at a time
+	rules       uint32 // spaced, or 0
 }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
@@ -57,7 +63,7 @@ func (g *segment) header() []byte {
 	b := make([]byte, 0, headerSize)
 	b = append(b, magic...)
 	b = binary.BigEndian.AppendUint32(b, formatVersion)
-	b = binary.BigEndian.AppendUint32(b, 0)
+	b = binary.BigEndian.AppendUint32(b, g.rules)
 	b = binary.BigEndian.AppendUint64(b, g.log)
 	b = binary.BigEndian.AppendUint64(b, g.number)
 	b = binary.BigEndian.AppendUint64(b, g.first)
@@ -85,6 +91,7 @@ func (g *segment) readHeader() error {
 	if v := binary.BigEndian.Uint32(b[8:]); v != formatVersion {
 		return fmt.Errorf("%s: it has version %d and this program reads up to %d: use a newer program", g.name, v, formatVersion)
 	}
+	g.rules = binary.BigEndian.Uint32(b[12:])
 	g.log = binary.BigEndian.Uint64(b[16:])
 	g.number = binary.BigEndian.Uint64(b[24:])
 	g.first = binary.BigEndian.Uint64(b[32:])
@@ -101,7 +108,7 @@ func (g *segment) readHeader() error {
 // one goes.
 func (g *segment) begin(log, number, first, position uint64) error {
 	g.log, g.number, g.first, g.position, g.end = log, number, first, position, headerSize
-	g.length = g.filled
+	g.length, g.rules = g.filled, spaced
 	if _, err := g.file.WriteAt(append(g.header(), make([]byte, frameSize)...), 0); err != nil {
 		return fmt.Errorf("begin segment %s: %w", g.name, err)
 	}
@@ -138,10 +145,17 @@ func (g *segment) firm() error {
 	if g.firmed == g.filled {
 		return nil
 	}
+	if err := g.sync(); err != nil {
+		return err
+	}
+	g.firmed = g.filled
+	return nil
+}
+
+func (g *segment) sync() error {
 	if err := g.file.Sync(); err != nil {
 		return fmt.Errorf("sync %s: %w", g.name, err)
 	}
-	g.firmed = g.filled
 	return nil
 }
 
@@ -200,7 +214,7 @@ func (g *segment) walk(b []byte, until uint64, fn func(group uint64, effects []b
 		if err := fn(group, effects); err != nil {
 			return next, false, fmt.Errorf("group %d in %s: %w", group, g.name, err)
 		}
-		at = align(at + frameSize + len(effects))
+		at = g.place(at + frameSize + len(effects))
 		next++
 	}
 	g.end = int64(at)
@@ -221,6 +235,15 @@ func (g *segment) walk(b []byte, until uint64, fn func(group uint64, effects []b
 }
 
 func align(n int) int { return (n + frameAlign - 1) &^ (frameAlign - 1) }
+
+// place is where a group begins when the one before ends at at.
+func (g *segment) place(at int) int {
+	at = align(at)
+	if g.rules&spaced != 0 && at%sector == sector-frameAlign {
+		return at + frameAlign
+	}
+	return at
+}
 
 // read reads the whole file.
 func (g *segment) read() ([]byte, error) {
@@ -246,8 +269,5 @@ func (g *segment) settle() error {
 	if _, err := g.file.WriteAt(b[:min(g.end, int64(len(b)))], 0); err != nil {
 		return fmt.Errorf("write %s again over itself: if the disk is full, it needs room for that: make some: %w", g.name, err)
 	}
-	if err := g.file.Sync(); err != nil {
-		return fmt.Errorf("sync %s: %w", g.name, err)
-	}
-	return nil
+	return g.sync()
 }

@@ -46,7 +46,9 @@ type Store struct {
 
 	// Only the holder of the turn touches these.
 	current  *segment   // the one that is written; nil: the next commit begins one
-	last     use        // where the last durable group stands
+	newest   *segment   // where the last durable group stands
+	last     use        // the same, as of when it was noted elsewhere (see goneOn)
+	warned   use        // of which it was last said that it could not be
 	segments []*segment // all
 	number   uint64     // of the newest
 	named    int        // the highest number that a file's name has
@@ -166,7 +168,13 @@ func (s *Store) beginSegment() error {
 		return err
 	}
 	s.number++
-	if err := g.begin(s.log, s.number, s.group+1, s.next-1); err != nil {
+	err = g.begin(s.log, s.number, s.group+1, s.next-1)
+	if err == nil && g == s.newest {
+		// Nothing newer says that what this file had is folded. So its header must
+		// not stay the old one in front of half a new group.
+		err = g.sync()
+	}
+	if err != nil {
 		s.putBack(g)
 		return err
 	}
@@ -179,9 +187,9 @@ func (s *Store) beginDurably() error {
 	if err := s.beginSegment(); err != nil {
 		return err
 	}
-	if err := s.current.file.Sync(); err != nil {
+	if err := s.current.sync(); err != nil {
 		s.putBack(s.current)
-		return fmt.Errorf("sync %s: %w", s.current.name, err)
+		return err
 	}
 	return nil
 }
