@@ -176,9 +176,9 @@ func (a *activation) removeUnreadable(ctx *actor.Context, m *Message, reply *act
 			return
 		}
 		r.last = last.Revision // of a damaged one 0: the store raises what is too low
-		var rows []persist.Row
-		if rows, r.err = store.RowsOf(stopped, key); r.err != nil {
-			return
+		rows, err := store.RowsOf(stopped, key)
+		if r.err = err; unreadable(err) {
+			r.err = nil // some stores have them with the record: they are lost with it
 		}
 		for _, row := range rows {
 			if row.Kind == OutboxRows && row.Err == nil {

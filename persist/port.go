@@ -183,7 +183,9 @@ type PersistenceService interface {
 	// means every kind, in the order of kinds.
 	Rows(ctx context.Context, kind string, after *Row, limit int) ([]Row, error)
 
-	// RowsOf reads all rows of an entity, in the order of kind and ID.
+	// RowsOf reads all rows of an entity, in the order of kind and ID. Where a
+	// store has them with the record, and that cannot be read, neither can they: the
+	// error is that of Load.
 	RowsOf(ctx context.Context, key Key) ([]Row, error)
 
 	// Pods returns the names of the pods that have records, in byte order.

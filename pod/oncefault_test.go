@@ -1,6 +1,8 @@
 package pod_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/twinsrv/twinsrv/persist/memory"
 	"github.com/twinsrv/twinsrv/persist/persisttest"
 	"github.com/twinsrv/twinsrv/pod"
+	"github.com/twinsrv/twinsrv/snapshot"
 )
 
 // TestHandlerThatMayPassIsTriedAgain: a receiver whose handler fails with an error that may
@@ -250,6 +253,36 @@ func TestQuarantinedSenderLeavesDeadLetters(t *testing.T) {
 		if undelivered(letters) != 1 {
 			t.Errorf("%s: the message vanished without a dead letter", m.Name())
 		}
+		b.close()
+	}
+}
+
+// rowsWithRecord is a store that has the rows of an entity in one file with the
+// record.
+type rowsWithRecord struct{ *persisttest.Memory }
+
+func (m rowsWithRecord) RowsOf(ctx context.Context, key persist.Key) ([]persist.Row, error) {
+	if _, err := m.Load(ctx, key); errors.Is(err, snapshot.ErrCorrupt) {
+		return nil, err
+	}
+	return m.Memory.RowsOf(ctx, key)
+}
+
+// TestWhatIsDamagedWithItsRowsCanBeRemoved: otherwise it would be quarantined for
+// ever.
+func TestWhatIsDamagedWithItsRowsCanBeRemoved(t *testing.T) {
+	for _, m := range []*entity.Message{entity.Delete(entity.Condition{}), entity.Discard()} {
+		store := rowsWithRecord{persisttest.NewMemory()}
+		b := newBank(t, 1, store, accounts(nil), pod.Config{})
+		_, err := b.ask("ann", open{100})
+		b.must(err)
+		b.close()
+		store.Damage(persist.Key{Pod: "accounts", Name: "ann"})
+		b = newBank(t, 2, store, accounts(nil), pod.Config{})
+		_, err = b.ask("ann", m)
+		require.NoError(t, err, m.Name())
+		_, err = b.ask("ann", open{1})
+		require.NoError(t, err, "it comes anew")
 		b.close()
 	}
 }
