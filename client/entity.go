@@ -42,7 +42,8 @@ func (t *Twin[S]) ETag() ETag { return ETag{t.Life, t.Revision} }
 type Ack struct {
 	Life     uint64 `json:"life"`
 	Revision uint64 `json:"revision"`
-	// Created says that the write created the entity.
+	// Created says that a write of the state created the entity. The answer to a
+	// message does not tell, so Send leaves it false.
 	Created bool `json:"-"`
 }
 
