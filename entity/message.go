@@ -25,6 +25,9 @@ type Message struct {
 	// NoCreate keeps a message from creating the entity even if its handler
 	// does.
 	NoCreate bool
+	// JSON has the handler's reply come as a JSONReply. One that cannot be written
+	// as JSON fails the turn, which changes nothing then.
+	JSON bool
 
 	op      operation
 	handler *handler

@@ -195,7 +195,7 @@ func (a *activation) result(c *Context, e *entry) (enc []byte, err error) {
 		err = errors.New("it sends once, or sets a reminder, without an event that creates the entity")
 	}
 	if err == nil {
-		e.value, err = a.detach(c.message.handler, v)
+		e.value, err = a.replyOf(c.message, v)
 	}
 	if err != nil || c.message.handler.kind == KindQuery {
 		return nil, err
@@ -245,6 +245,15 @@ func (a *activation) invoke(c *Context) (any, error) {
 
 func panicked(p any) error {
 	return &actor.PanicError{Value: p, Stack: debug.Stack()}
+}
+
+// replyOf makes what a handler returned a reply that later turns do not change.
+func (a *activation) replyOf(m *Message, v any) (any, error) {
+	if m.JSON && m.handler.reply != nil {
+		body, err := asJSON(v)
+		return jsonReply{v: v, body: body}, err
+	}
+	return a.detach(m.handler, v)
 }
 
 // detach encodes a reply that shares memory with the state, so that later
