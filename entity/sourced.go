@@ -152,6 +152,9 @@ func (s *Spec) addEvent(e *event) error {
 	if err := s.codec.Check(e.typ); err != nil {
 		return fmt.Errorf("%w: %s: event %q: %w", ErrDefinition, s.Name, e.name, err)
 	}
+	if err := e.upgrades.Check(e.version); err != nil {
+		return fmt.Errorf("%w: %s: event %q: %w", ErrDefinition, s.Name, e.name, err)
+	}
 	s.sourcing.events[e.name], s.sourcing.byType[e.typ] = e, e
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/twinsrv/twinsrv/snapshot"
 )
 
 type lamp struct {
@@ -48,8 +50,12 @@ func TestDefinitionsRefused(t *testing.T) {
 			d.Create.By = []string{"q"}
 			d.Handlers["q"] = Query(func(*Context, *lamp, status) (int, error) { return 0, nil })
 		}), "query"},
-		"bad pattern":  {with(valid(), func(d *Type[lamp]) { d.Create.Names = "(" }), "pattern"},
-		"bad document": {Document{Name: "d", Create: Creation{By: []string{"x"}}}, "x"},
+		"upgrade of the present version": {with(valid(), func(d *Type[lamp]) {
+			d.Version, d.Upgrades = 2, snapshot.Upgrades{1: nil, 2: nil}
+		}), "Upgrades of lamps: the upgrade from schema version 2 would never run, since the present Version is 2: an upgrade stands under the version that it starts from; raise Version to 3"},
+		"upgrade without a version": {with(valid(), func(d *Type[lamp]) { d.Upgrades = snapshot.Upgrades{0: nil} }), "raise Version to 1"},
+		"bad pattern":               {with(valid(), func(d *Type[lamp]) { d.Create.Names = "(" }), "pattern"},
+		"bad document":              {Document{Name: "d", Create: Creation{By: []string{"x"}}}, "x"},
 	} {
 		_, err := c.def.Spec()
 		require.ErrorIs(t, err, ErrDefinition, name)
