@@ -34,14 +34,15 @@ func TestDefinitionsRefused(t *testing.T) {
 		def  Definition
 		says string
 	}{
-		"no name":             {Type[lamp]{}, "Name"},
-		"bad name":            {Type[lamp]{Name: "Lamps"}, "[a-z0-9]"},
-		"unexported field":    {Type[struct{ a int }]{Name: "x"}, "a"},
-		"interface":           {Type[struct{ A any }]{Name: "x"}, "A"},
-		"function":            {Type[struct{ A func() }]{Name: "x"}, "A"},
-		"same message twice":  {with(valid(), func(d *Type[lamp]) { d.Handlers["switch"] = onTurn() }), "same Go type"},
-		"empty handler":       {with(valid(), func(d *Type[lamp]) { d.Handlers["x"] = Handler[lamp]{} }), "empty"},
-		"message of no codec": {with(valid(), func(d *Type[lamp]) { d.Handlers["x"] = On(func(*Context, *lamp, opaque) error { return nil }) }), "F"},
+		"no name":              {Type[lamp]{}, "Name"},
+		"bad name":             {Type[lamp]{Name: "Lamps"}, "[a-z0-9]"},
+		"unexported field":     {Type[struct{ a int }]{Name: "x"}, "a"},
+		"interface":            {Type[struct{ A any }]{Name: "x"}, "A"},
+		"function":             {Type[struct{ A func() }]{Name: "x"}, "A"},
+		"same message twice":   {with(valid(), func(d *Type[lamp]) { d.Handlers["switch"] = onTurn() }), "same Go type"},
+		"message without name": {with(valid(), func(d *Type[lamp]) { d.Handlers[""] = onTurn(); delete(d.Handlers, "turn") }), `lamps: message "": a message's name must not be empty`},
+		"empty handler":        {with(valid(), func(d *Type[lamp]) { d.Handlers["x"] = Handler[lamp]{} }), "empty"},
+		"message of no codec":  {with(valid(), func(d *Type[lamp]) { d.Handlers["x"] = On(func(*Context, *lamp, opaque) error { return nil }) }), "F"},
 		"reply of no codec": {with(valid(), func(d *Type[lamp]) {
 			d.Handlers["x"] = Query(func(*Context, *lamp, status) (any, error) { return nil, nil })
 		}), "reply"},
