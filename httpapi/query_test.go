@@ -92,6 +92,8 @@ func TestQuery(t *testing.T) {
 	require.JSONEq(t, `{"items":[{"name":"r2"}]}`, rest.body)
 	require.Contains(t, w.post("/v1/query", `{"pods":["gauges"],"group":{"aggregate":["sum(state.total)"]}}`).is(200).body, `"sum(state.total)":23`)
 	require.Contains(t, w.post("/v1/query", `{}`).is(200).body, `"name":"r0"`)
+	w.post("/v1/query", `{"filter":""}`).is(400, "bad_filter") // as in a URL
+	w.post("/v1/pods/docs/query", `{"filter":""}`).is(400, "bad_filter")
 
 	// A token that reads may ask with POST.
 	w.api.SetTokens([]httpapi.Token{{Value: "look"}})
