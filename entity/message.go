@@ -30,6 +30,7 @@ type Message struct {
 	JSON bool
 
 	op      operation
+	whole   bool // it replaces the whole state of a document, with what must fit the schema
 	handler *handler
 	body    any    // the message's value, unless enc is set
 	enc     []byte // its encoding, for types that hold references

@@ -206,17 +206,17 @@ func (a *activation) result(c *Context, e *entry) (enc []byte, err error) {
 	if enc, err = a.model.encode(); err != nil {
 		return nil, fmt.Errorf("the state cannot be encoded: %w", err)
 	}
-	return enc, a.spec.fits(&a.head, enc, a.model.current(), a.host.MaxState())
+	return enc, a.spec.fits(&a.head, c.message, enc, a.model.current(), a.host.MaxState())
 }
 
-// fits says why a state, with its encoding, cannot follow on a head, or nil. It
-// has at most so many bytes.
-func (s *Spec) fits(h *head, enc []byte, state any, most int) error {
+// fits says why a state that a message makes, with its encoding, cannot follow on
+// a head, or nil. It has at most so many bytes.
+func (s *Spec) fits(h *head, m *Message, enc []byte, state any, most int) error {
 	if len(enc) > most && len(enc) > len(h.enc) { // what is larger already may stay and shrink
 		return &tooLarge{size: len(enc), most: most}
 	}
 	unjudged := h.revision > 0 && mutant.On(mutant.SchemaIgnored)
-	if s.schema != nil && !unjudged && (h.revision == 0 || !bytes.Equal(enc, h.enc)) { // what it was before may stay
+	if s.schema != nil && !unjudged && (h.revision == 0 || m.whole || !bytes.Equal(enc, h.enc)) { // what it was before may stay
 		return s.schema.judge(map[string]any(*state.(*Object)))
 	}
 	return nil
