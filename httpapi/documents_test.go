@@ -23,3 +23,17 @@ func TestPutOfWhatTheSchemaForbids(t *testing.T) {
 	w.put(room+"/state", `{"n":1}`).is(200)
 	w.put(room+"/state", `{"n":1}`).is(200)
 }
+
+// What a body of a document is not is said in the words of JSON.
+func TestPatchesThatAreNone(t *testing.T) {
+	w := newWorld(t)
+	w.docs()
+	w.put(room+"/state", `{}`).is(201)
+	for body, is := range map[string]string{"null": "null", "[]": "an array", `"x"`: "a string", "1": "a number", "true": "a boolean"} {
+		a := w.patch(room+"/state", body).is(400, "malformed")
+		require.Contains(t, a.body, "the whole is "+is+", and must be an object")
+	}
+	for _, body := range []string{"null", "{}", "1", "[1]"} {
+		require.NotContains(t, w.patch(room+"/state", body, "Content-Type", jsonPatch).is(400, "malformed").body, "entity.")
+	}
+}

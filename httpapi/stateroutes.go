@@ -131,7 +131,7 @@ func patchState(c *call) error {
 	if c.mediaType() == jsonPatchType {
 		message = "patch"
 	}
-	m, err := w.spec.Parse(message, w.body)
+	m, err := c.api.parse(w.spec, message, w.body)
 	if err != nil {
 		return err
 	}
