@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,4 +37,28 @@ func TestPatchesThatAreNone(t *testing.T) {
 	for _, body := range []string{"null", "{}", "1", "[1]"} {
 		require.NotContains(t, w.patch(room+"/state", body, "Content-Type", jsonPatch).is(400, "malformed").body, "entity.")
 	}
+}
+
+// What may be a body of its own may be one in the line of an import, and in a
+// batch: an export of the deepest state can be imported.
+func TestTheDeepestStateIsImported(t *testing.T) {
+	nested := func(levels int) string {
+		return `{"a":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`
+	}
+	w := newWorld(t)
+	w.docs()
+	w.put(room+"/state", nested(1001)).is(400, "malformed")
+	w.put(room+"/state", nested(1000)).is(201)
+	exported := w.get("/v1/export?pods=docs").is(200).body
+
+	to := newWorld(t)
+	done := to.bring(exported)
+	require.Zero(t, done[len(done)-1].Failed)
+	require.Equal(t, nested(1000), to.get(room+"/state").is(200).body)
+	require.Equal(t, 400, to.bring(`{"pod":"docs","name":"x","state":` + nested(1001) + `}`)[0].Status)
+	batch := func(levels int) string {
+		return to.post("/v1/batch", `[{"pod":"docs","name":"y","type":"merge","body":`+nested(levels)+`}]`).is(200).body
+	}
+	require.Contains(t, batch(1000), `"status":200`)
+	require.Contains(t, batch(1001), "nests deeper than")
 }
