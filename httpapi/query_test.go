@@ -121,6 +121,12 @@ func TestBadQueries(t *testing.T) {
 		w.get("/v1/pods/docs/entities?"+q).is(400, "bad_filter")
 		w.get("/v1/entities?"+q).is(400, "bad_filter")
 	}
+	for q, of := range map[string]string{
+		"select=name,state..b": `select: \"state..b\": line 1, column`, "sort=name,-state..b": `sort: \"state..b\": line 1`,
+		"group=name,state..b": `group: \"state..b\": line 1`, "aggregate=sum(name),avg(state..b)": `aggregate: \"avg(state..b)\": line 1`,
+	} {
+		require.Contains(t, w.get("/v1/pods/docs/entities?"+q).is(400, "bad_filter").body, of)
+	}
 	var p httpapi.Problem
 	w.post("/v1/pods/docs/query", `{"filter":"true &&\n  state.a >"}`).is(400, "bad_filter").into(&p)
 	require.Equal(t, 2, p.Line)

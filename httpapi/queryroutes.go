@@ -286,7 +286,7 @@ func (g *QueryGroup) compile() (*pod.Group, error) {
 			return nil, refuse(CodeBadQuery, fmt.Sprintf("%q is not count, sum, avg, min or max of a path, such as avg(state.celsius)", text))
 		}
 		if a.Path, err = filter.ParsePath(inner); err != nil {
-			return nil, badFilter("aggregate", err)
+			return nil, badFilter(fmt.Sprintf("aggregate: %.100q", text), err)
 		}
 		out.Fields = append(out.Fields, a)
 	}
@@ -302,7 +302,7 @@ func paths(parameter string, texts []string, most int) ([]filter.Path, error) {
 	for _, text := range texts {
 		p, err := filter.ParsePath(text)
 		if err != nil {
-			return nil, badFilter(parameter, err)
+			return nil, badFilter(fmt.Sprintf("%s: %.100q", parameter, text), err)
 		}
 		out = append(out, p)
 	}
