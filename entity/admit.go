@@ -95,7 +95,7 @@ func (s *Spec) try(h *head, m *Message, most int) (err error) {
 	if err != nil {
 		return fmt.Errorf("the state cannot be encoded: %w", err)
 	}
-	return s.fits(h, enc, &o, most)
+	return s.fits(h, m, enc, &o, most)
 }
 
 // answerAdmit answers a message of Admit, behind what is in flight.

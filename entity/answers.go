@@ -200,12 +200,16 @@ func (a *activation) answerOf(r *remembered, e *entry, failed error) (*remembere
 		return r, failed
 	}
 	h := e.message.handler
-	switch enc, isEncoded := e.value.(encodedReply); {
+	v := e.value
+	if written, is := v.(jsonReply); is {
+		v = written.v
+	}
+	switch enc, isEncoded := v.(encodedReply); {
 	case isEncoded:
 		r.Reply = enc.enc
 	case h.reply != nil:
 		var err error
-		if r.Reply, err = a.spec.codec.Append([]byte{}, e.value); err != nil {
+		if r.Reply, err = a.spec.codec.Append([]byte{}, v); err != nil {
 			return nil, fmt.Errorf("the reply cannot be encoded to be remembered: %w", err)
 		}
 	}

@@ -109,7 +109,8 @@ func (o *Object) apply(message any, most int) (err error) {
 }
 
 // Replace returns the message that makes body, a JSON object, the whole state of
-// a document.
+// a document. What the pod's schema forbids is refused also if the state is so
+// already.
 func (s *Spec) Replace(body []byte) (*Message, error) { return s.SetAt("", body) }
 
 // SetAt returns the Set that puts body, a JSON value, at a pointer in a
@@ -133,7 +134,11 @@ func (s *Spec) setAt(pointer string, body []byte, merge bool) (*Message, error) 
 	if _, ok := v.(map[string]any); !ok && pointer == "" {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, notAnObject(v))
 	}
-	return s.about(pointer, "set", Set{Pointer: pointer, Value: v, Merge: merge})
+	m, err := s.about(pointer, "set", Set{Pointer: pointer, Value: v, Merge: merge})
+	if err == nil {
+		m.whole = pointer == "" && !merge
+	}
+	return m, err
 }
 
 // RemoveAt returns the Remove of what stands at a pointer in a document. It

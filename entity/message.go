@@ -25,8 +25,12 @@ type Message struct {
 	// NoCreate keeps a message from creating the entity even if its handler
 	// does.
 	NoCreate bool
+	// JSON has the handler's reply come as a JSONReply. One that cannot be written
+	// as JSON fails the turn, which changes nothing then.
+	JSON bool
 
 	op      operation
+	whole   bool // it replaces the whole state of a document, with what must fit the schema
 	handler *handler
 	body    any    // the message's value, unless enc is set
 	enc     []byte // its encoding, for types that hold references

@@ -13,19 +13,28 @@ const MaxName = 256
 // name cannot be an entity's: names are valid UTF-8 of 1 to 256 bytes without
 // U+0000, and neither "." nor "..".
 func CheckName(name string) error {
-	switch {
-	case name == "":
-		return fmt.Errorf("%w: an entity's name must not be empty", ErrName)
-	case len(name) > MaxName:
-		return fmt.Errorf("%w: an entity's name has at most %d bytes, this one has %d", ErrName, MaxName, len(name))
-	case name == "." || name == "..":
-		return fmt.Errorf("%w: an entity cannot be named %q", ErrName, name)
-	case !utf8.ValidString(name):
-		return fmt.Errorf("%w: an entity's name must be valid UTF-8", ErrName)
-	case strings.IndexByte(name, 0) >= 0:
-		return fmt.Errorf("%w: an entity's name must not contain U+0000", ErrName)
+	if fault := nameFault(name); fault != "" {
+		return fmt.Errorf("%w: an entity's name %s", ErrName, fault)
 	}
 	return nil
+}
+
+// nameFault says why a name cannot be that of an entity, a message or an event;
+// empty if it can.
+func nameFault(name string) string {
+	switch {
+	case name == "":
+		return "must not be empty"
+	case len(name) > MaxName:
+		return fmt.Sprintf("has at most %d bytes, this one has %d", MaxName, len(name))
+	case name == "." || name == "..":
+		return fmt.Sprintf("must not be %q", name)
+	case !utf8.ValidString(name):
+		return "must be valid UTF-8"
+	case strings.IndexByte(name, 0) >= 0:
+		return "must not contain U+0000"
+	}
+	return ""
 }
 
 // CheckPodName returns an error wrapping ErrName when name cannot be a pod's:

@@ -12,7 +12,7 @@ func TestCheckName(t *testing.T) {
 		require.NoError(t, CheckName(good), "%q", good)
 	}
 	for bad, rule := range map[string]string{
-		"": "empty", ".": "named", "..": "named", "a\x00b": "U+0000", "\xff": "UTF-8", strings.Repeat("x", 257): "256 bytes",
+		"": "empty", ".": "must not be", "..": "must not be", "a\x00b": "U+0000", "\xff": "UTF-8", strings.Repeat("x", 257): "256 bytes",
 	} {
 		err := CheckName(bad)
 		require.ErrorIs(t, err, ErrName, "%q", bad)

@@ -174,6 +174,14 @@ func (a *activation) letOut(ctx *actor.Context, e *entry) {
 	}
 }
 
+// tag is the revision behind the turn.
+func (e *entry) tag() ETag {
+	if e.revision == 0 {
+		return ETag{}
+	}
+	return ETag{Life: e.life, Revision: e.revision}
+}
+
 // doEffects has what the turn asked for happen.
 func (e *entry) doEffects(ctx *actor.Context) {
 	for _, f := range e.effects {
@@ -188,9 +196,12 @@ func (a *activation) answer(e *entry) {
 	before := a.asked
 	a.asked = e.reply // decoding runs the type's own code, which may leave
 	v, err := e.value, error(nil)
+	if r, is := v.(encodedReply); is {
+		v, err = r.remembered(a.spec.codec, e.message)
+	}
 	switch r := v.(type) {
-	case encodedReply:
-		v, err = r.value(a.spec.codec)
+	case jsonReply:
+		v = JSONReply{Tag: e.tag(), Body: r.body}
 	case nil:
 		if e.removes || e.message.handler.reply == nil {
 			v = Ack{Life: e.life, Revision: e.revision, Created: e.creates}

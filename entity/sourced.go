@@ -142,14 +142,21 @@ func (t Sourced[S]) Spec() (*Spec, error) {
 }
 
 func (s *Spec) addEvent(e *event) error {
-	if err := CheckName(e.name); err != nil || e.name == deleted {
-		return fmt.Errorf("%w: %s: %q cannot be the name of an event: %w", ErrDefinition, s.Name, e.name, err)
+	fault := nameFault(e.name)
+	if e.name == deleted {
+		fault = "must not be that of the end of a life"
+	}
+	if fault != "" {
+		return fmt.Errorf("%w: %s: %q cannot be the name of an event: it %s", ErrDefinition, s.Name, e.name, fault)
 	}
 	if other, is := s.sourcing.byType[e.typ]; is {
 		return fmt.Errorf("%w: %s: events %q and %q have the same Go type %s; give one of them a type of its own",
 			ErrDefinition, s.Name, other.name, e.name, e.typ)
 	}
 	if err := s.codec.Check(e.typ); err != nil {
+		return fmt.Errorf("%w: %s: event %q: %w", ErrDefinition, s.Name, e.name, err)
+	}
+	if err := e.upgrades.Check(e.version); err != nil {
 		return fmt.Errorf("%w: %s: event %q: %w", ErrDefinition, s.Name, e.name, err)
 	}
 	s.sourcing.events[e.name], s.sourcing.byType[e.typ] = e, e

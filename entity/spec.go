@@ -87,8 +87,8 @@ func (s *Spec) setHandlers(handlers map[string]*handler) error {
 	s.byType = make(map[reflect.Type]*handler, len(handlers))
 	for _, name := range slices.Sorted(maps.Keys(handlers)) {
 		h := handlers[name]
-		if err := CheckName(name); err != nil {
-			return fmt.Errorf("%w: %s: the name of a message: %w", ErrDefinition, s.Name, err)
+		if fault := nameFault(name); fault != "" {
+			return fmt.Errorf("%w: %s: message %q: a message's name %s", ErrDefinition, s.Name, name, fault)
 		}
 		if other, taken := s.byType[h.message]; taken {
 			return fmt.Errorf("%w: %s: messages %q and %q have the same Go type %s; give one of them a type of its own",

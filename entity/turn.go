@@ -195,7 +195,7 @@ func (a *activation) result(c *Context, e *entry) (enc []byte, err error) {
 		err = errors.New("it sends once, or sets a reminder, without an event that creates the entity")
 	}
 	if err == nil {
-		e.value, err = a.detach(c.message.handler, v)
+		e.value, err = a.replyOf(c.message, v)
 	}
 	if err != nil || c.message.handler.kind == KindQuery {
 		return nil, err
@@ -206,17 +206,17 @@ func (a *activation) result(c *Context, e *entry) (enc []byte, err error) {
 	if enc, err = a.model.encode(); err != nil {
 		return nil, fmt.Errorf("the state cannot be encoded: %w", err)
 	}
-	return enc, a.spec.fits(&a.head, enc, a.model.current(), a.host.MaxState())
+	return enc, a.spec.fits(&a.head, c.message, enc, a.model.current(), a.host.MaxState())
 }
 
-// fits says why a state, with its encoding, cannot follow on a head, or nil. It
-// has at most so many bytes.
-func (s *Spec) fits(h *head, enc []byte, state any, most int) error {
+// fits says why a state that a message makes, with its encoding, cannot follow on
+// a head, or nil. It has at most so many bytes.
+func (s *Spec) fits(h *head, m *Message, enc []byte, state any, most int) error {
 	if len(enc) > most && len(enc) > len(h.enc) { // what is larger already may stay and shrink
 		return &tooLarge{size: len(enc), most: most}
 	}
 	unjudged := h.revision > 0 && mutant.On(mutant.SchemaIgnored)
-	if s.schema != nil && !unjudged && (h.revision == 0 || !bytes.Equal(enc, h.enc)) { // what it was before may stay
+	if s.schema != nil && !unjudged && (h.revision == 0 || m.whole || !bytes.Equal(enc, h.enc)) { // what it was before may stay
 		return s.schema.judge(map[string]any(*state.(*Object)))
 	}
 	return nil
@@ -245,6 +245,15 @@ func (a *activation) invoke(c *Context) (any, error) {
 
 func panicked(p any) error {
 	return &actor.PanicError{Value: p, Stack: debug.Stack()}
+}
+
+// replyOf makes what a handler returned a reply that later turns do not change.
+func (a *activation) replyOf(m *Message, v any) (any, error) {
+	if m.JSON && m.handler.reply != nil {
+		body, err := asJSON(v)
+		return jsonReply{v: v, body: body}, err
+	}
+	return a.detach(m.handler, v)
 }
 
 // detach encodes a reply that shares memory with the state, so that later

@@ -34,7 +34,8 @@ type Type[S any] struct {
 	// Version is the version of S; raise it when Upgrades must change stored
 	// states. Fields that were only added or removed need no new version.
 	Version uint32
-	// Upgrades carry states of older versions forward.
+	// Upgrades carry states of older versions forward. Each stands under the
+	// version that it starts from, so all are below Version.
 	Upgrades snapshot.Upgrades
 	// Repeats says how long answers to messages with ids are remembered.
 	Repeats Window
@@ -91,6 +92,9 @@ func compile[S any](spec *Spec, init func(context.Context, string) (S, error), h
 	}
 	if err := spec.codec.Check(spec.State); err != nil {
 		return nil, fmt.Errorf("%w: state of %s: %w", ErrDefinition, spec.Name, err)
+	}
+	if err := spec.upgrades.Check(spec.Version); err != nil {
+		return nil, fmt.Errorf("%w: Upgrades of %s: %w", ErrDefinition, spec.Name, err)
 	}
 	spec.shower = snapshot.ShowerOf(spec.codec, spec.State)
 	spec.newActor = func(a *activation) entityActor { return &EntityActor[S]{activation: a} }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/twinsrv/twinsrv/snapshot"
 )
 
 type lamp struct {
@@ -32,14 +34,15 @@ func TestDefinitionsRefused(t *testing.T) {
 		def  Definition
 		says string
 	}{
-		"no name":             {Type[lamp]{}, "Name"},
-		"bad name":            {Type[lamp]{Name: "Lamps"}, "[a-z0-9]"},
-		"unexported field":    {Type[struct{ a int }]{Name: "x"}, "a"},
-		"interface":           {Type[struct{ A any }]{Name: "x"}, "A"},
-		"function":            {Type[struct{ A func() }]{Name: "x"}, "A"},
-		"same message twice":  {with(valid(), func(d *Type[lamp]) { d.Handlers["switch"] = onTurn() }), "same Go type"},
-		"empty handler":       {with(valid(), func(d *Type[lamp]) { d.Handlers["x"] = Handler[lamp]{} }), "empty"},
-		"message of no codec": {with(valid(), func(d *Type[lamp]) { d.Handlers["x"] = On(func(*Context, *lamp, opaque) error { return nil }) }), "F"},
+		"no name":              {Type[lamp]{}, "Name"},
+		"bad name":             {Type[lamp]{Name: "Lamps"}, "[a-z0-9]"},
+		"unexported field":     {Type[struct{ a int }]{Name: "x"}, "a"},
+		"interface":            {Type[struct{ A any }]{Name: "x"}, "A"},
+		"function":             {Type[struct{ A func() }]{Name: "x"}, "A"},
+		"same message twice":   {with(valid(), func(d *Type[lamp]) { d.Handlers["switch"] = onTurn() }), "same Go type"},
+		"message without name": {with(valid(), func(d *Type[lamp]) { d.Handlers[""] = onTurn(); delete(d.Handlers, "turn") }), `lamps: message "": a message's name must not be empty`},
+		"empty handler":        {with(valid(), func(d *Type[lamp]) { d.Handlers["x"] = Handler[lamp]{} }), "empty"},
+		"message of no codec":  {with(valid(), func(d *Type[lamp]) { d.Handlers["x"] = On(func(*Context, *lamp, opaque) error { return nil }) }), "F"},
 		"reply of no codec": {with(valid(), func(d *Type[lamp]) {
 			d.Handlers["x"] = Query(func(*Context, *lamp, status) (any, error) { return nil, nil })
 		}), "reply"},
@@ -48,8 +51,12 @@ func TestDefinitionsRefused(t *testing.T) {
 			d.Create.By = []string{"q"}
 			d.Handlers["q"] = Query(func(*Context, *lamp, status) (int, error) { return 0, nil })
 		}), "query"},
-		"bad pattern":  {with(valid(), func(d *Type[lamp]) { d.Create.Names = "(" }), "pattern"},
-		"bad document": {Document{Name: "d", Create: Creation{By: []string{"x"}}}, "x"},
+		"upgrade of the present version": {with(valid(), func(d *Type[lamp]) {
+			d.Version, d.Upgrades = 2, snapshot.Upgrades{1: nil, 2: nil}
+		}), "Upgrades of lamps: the upgrade from schema version 2 would never run, since the present Version is 2: an upgrade stands under the version that it starts from; raise Version to 3"},
+		"upgrade without a version": {with(valid(), func(d *Type[lamp]) { d.Upgrades = snapshot.Upgrades{0: nil} }), "raise Version to 1"},
+		"bad pattern":               {with(valid(), func(d *Type[lamp]) { d.Create.Names = "(" }), "pattern"},
+		"bad document":              {Document{Name: "d", Create: Creation{By: []string{"x"}}}, "x"},
 	} {
 		_, err := c.def.Spec()
 		require.ErrorIs(t, err, ErrDefinition, name)

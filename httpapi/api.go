@@ -251,6 +251,9 @@ func (a *API) register() {
 			})
 		}
 	}
+	for _, path := range []string{stateRoute, valueRoute} {
+		a.router.OPTIONS(pattern(path), a.stateOptions(path))
+	}
 	var err error
 	if a.document.base, err = json.Marshal(api.OpenAPI()); err != nil {
 		panic(fmt.Errorf("the OpenAPI document: %w", err)) // it depends on nothing but this package

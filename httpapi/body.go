@@ -98,9 +98,14 @@ func (c *call) mediaType() string {
 	return t
 }
 
-// decode reads a JSON object into a struct, strictly.
+// decode reads a JSON object into a struct, strictly. A state or a message that is
+// a member of it may nest as deep as one that is a body of its own.
 func (a *API) decode(data []byte, into any) error {
-	err := a.strict.Decode(data, into)
+	tree, invalid := snapshot.ParseJSONAround(data, 1)
+	err := invalid
+	if err == nil {
+		err = a.strict.DecodeParsed(data, tree, into)
+	}
 	var unknown *snapshot.UnknownFieldError
 	switch {
 	case err == nil:
@@ -108,7 +113,7 @@ func (a *API) decode(data []byte, into any) error {
 	case errors.As(err, &unknown):
 		return fmt.Errorf("%w: %s", entity.ErrUnknownField, unknown.Path)
 	}
-	if tree, invalid := snapshot.ParseJSON(data); invalid == nil { // it is of another shape, which is said in JSON's words
+	if invalid == nil { // it is of another shape, which is said in JSON's words
 		s := shapeOf(reflect.TypeOf(into).Elem(), make(map[reflect.Type]*jsonShape))
 		if at, what := s.misfit(tree, ""); what != "" {
 			return fmt.Errorf("%w: %s %s", entity.ErrMalformed, place(at), what)

@@ -45,12 +45,15 @@ type met struct {
 type operationInDoc struct {
 	OperationID string                `json:"operationId"`
 	Responses   map[string]responseIn `json:"responses"`
-	Parameters  []struct {
-		Name, In string
-	} `json:"parameters"`
+	Parameters  []parameterInDoc      `json:"parameters"`
 	RequestBody *struct {
 		Content map[string]any `json:"content"`
 	} `json:"requestBody"`
+}
+
+type parameterInDoc struct {
+	Name, In string
+	Required bool
 }
 
 // general is the operation for all pods that one for a certain pod is of.

@@ -34,7 +34,7 @@ func entityOperations() []operation {
 func readCodes(more ...Code) []Code {
 	return append([]Code{
 		CodeBadName, CodeBadCondition, CodeBadQuery, CodeBadPreference, CodeNoSuchPod, CodeNoSuchEntity,
-		CodeStaleRevision, CodeConditionFailed, CodeStoreUnavailable, CodeQuarantined,
+		CodePodReadOnly, CodeStaleRevision, CodeConditionFailed, CodeStoreUnavailable, CodeQuarantined,
 	}, more...)
 }
 

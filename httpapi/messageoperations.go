@@ -10,7 +10,7 @@ func messageOperations() []operation {
 		{
 			method: http.MethodPost, path: messageRoute, id: "post-message", summary: "Send an entity a message", handle: postMessage,
 			description: "The body is the message's; an empty one stands for a message without fields. A message to a typed pod must have all members that its schema requires. The message may create the entity, which is answered like any other message. " +
-				"The answer is the handler's reply, or {\"life\",\"revision\"} from handlers of the kind \"on\", with an ETag. " +
+				"The answer is the handler's reply, or {\"life\",\"revision\"} from handlers of the kind \"on\"; its ETag is the entity's behind it. A reply that cannot be written as JSON fails the message, which changes nothing. " +
 				"With Prefer: respond-async it is a future of that; what would be refused without the handler, as the entity is now, is refused at once all the same.",
 			conditional: true, identified: true, query: []string{"condition", "timeout"},
 			body: &bodyDoc{types: []string{jsonType}, description: "The message."},

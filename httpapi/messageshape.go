@@ -19,6 +19,9 @@ const maxMissing = 20
 // would else be a zero that nobody has sent. Documents see to that themselves.
 func (a *API) parse(spec *entity.Spec, name string, body []byte) (*entity.Message, error) {
 	m, tree, err := spec.ParseTree(name, body)
+	if err == nil {
+		m.JSON = true
+	}
 	if err == nil && spec.Kind != entity.KindTyped || err != nil && !errors.Is(err, entity.ErrMalformed) {
 		return m, err
 	}

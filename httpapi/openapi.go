@@ -189,6 +189,7 @@ func (op *operation) parameter(in, name string) *huma.Param {
 		p.Description = "The pods that are meant, by their names with commas between; all if it is left out."
 	case "path":
 		p.Description = "Of actors: the path of the one to begin with; the root if it is left out. Of buckets: the place of a number in the state, such as state.celsius."
+		p.Required = p.Required || strings.HasSuffix(op.path, "/buckets")
 	case "from", "to":
 		p.Description = map[string]string{"from": "The first", "to": "The last"}[name] + " revision that is wanted."
 		p.Schema = counted()

@@ -11,7 +11,7 @@ import (
 // outcome is an entity's answer to a message in the form in which it is sent: at
 // once, later from a future, or as an item of a batch.
 type outcome struct {
-	etag   string // quoted; empty if the answer is the handler's own
+	etag   string // quoted; empty if there is no entity
 	body   json.RawMessage
 	failed *failure // in place of all else
 }
@@ -19,27 +19,32 @@ type outcome struct {
 // outcomeOf makes an entity's answer to a message with a condition one that can
 // be sent.
 func outcomeOf(cond entity.Condition, v any, err error) (o outcome) {
-	// A reply's MarshalJSON and an error's Error are the user's, and nobody else
-	// looks after the goroutines of futures.
+	// An error's Error is the user's, and nobody else looks after the goroutines of
+	// futures.
 	defer func() {
 		if p := recover(); p != nil {
 			o = outcome{failed: &failure{
 				code: CodeHandlerFailed, cause: fmt.Errorf("panic: %v", p),
-				detail: fmt.Sprintf("the message was handled, and its answer cannot be written: that panicked: %v", p),
+				detail: fmt.Sprintf("the handler failed, and what its error says cannot be told: that panicked: %v", p),
 			}}
 		}
 	}()
 	if err != nil {
 		return outcome{failed: failureOf(unmet(cond, err))}
 	}
-	if ack, ok := v.(entity.Ack); ok {
-		o.etag = quoted(entity.ETag{Life: ack.Life, Revision: ack.Revision})
+	switch v := v.(type) {
+	case entity.JSONReply:
+		if o.body = v.Body; v.Tag != (entity.ETag{}) {
+			o.etag = quoted(v.Tag)
+		}
+	case entity.Ack:
+		o.etag = quoted(entity.ETag{Life: v.Life, Revision: v.Revision})
+		o.body, err = encode(v)
+	default: // parse asks for one of the two
+		err = fmt.Errorf("an entity answered with a %T", v)
 	}
-	if o.body, err = encode(v); err != nil {
-		return outcome{failed: &failure{
-			code: CodeHandlerFailed, cause: err,
-			detail: "the message was handled, and its reply cannot be written as JSON: " + err.Error(),
-		}}
+	if err != nil {
+		return outcome{failed: failureOf(err)}
 	}
 	return o
 }

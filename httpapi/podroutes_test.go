@@ -180,6 +180,9 @@ func TestDocument(t *testing.T) {
 					seen[code] = true
 				}
 			}
+			if strings.HasSuffix(path, "/buckets") {
+				require.True(t, op.requires("path"), "it is refused without")
+			}
 			for _, name := range []string{"pod", "name", "type", "pointer", "id", "file"} {
 				require.Equal(t, strings.Contains(path, "{"+name+"}"), op.has("path", name))
 			}
@@ -219,6 +222,10 @@ func resolveRefs(t *testing.T, root map[string]any, v any) {
 			resolveRefs(t, root, x)
 		}
 	}
+}
+
+func (o operationInDoc) requires(name string) bool {
+	return slices.ContainsFunc(o.Parameters, func(p parameterInDoc) bool { return p.Name == name && p.Required })
 }
 
 func (o operationInDoc) has(in, name string) bool {

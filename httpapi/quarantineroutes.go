@@ -97,7 +97,7 @@ func showQuarantined(c *call) error {
 	if err == nil {
 		q.Record = &QuarantinedRecord{
 			Life: r.Life, Revision: r.Revision, Changed: r.Changed.UTC(), Schema: r.Schema, Codec: r.Codec,
-			Size: len(r.State), State: r.State[:min(len(r.State), maxRawState)],
+			Size: len(r.State), State: append([]byte{}, r.State[:min(len(r.State), maxRawState)]...),
 		}
 	}
 	return c.json(http.StatusOK, q)

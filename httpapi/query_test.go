@@ -92,6 +92,8 @@ func TestQuery(t *testing.T) {
 	require.JSONEq(t, `{"items":[{"name":"r2"}]}`, rest.body)
 	require.Contains(t, w.post("/v1/query", `{"pods":["gauges"],"group":{"aggregate":["sum(state.total)"]}}`).is(200).body, `"sum(state.total)":23`)
 	require.Contains(t, w.post("/v1/query", `{}`).is(200).body, `"name":"r0"`)
+	w.post("/v1/query", `{"filter":""}`).is(400, "bad_filter") // as in a URL
+	w.post("/v1/pods/docs/query", `{"filter":""}`).is(400, "bad_filter")
 
 	// A token that reads may ask with POST.
 	w.api.SetTokens([]httpapi.Token{{Value: "look"}})
@@ -118,6 +120,12 @@ func TestBadQueries(t *testing.T) {
 	for _, q := range []string{"filter=state.a+%3E", "filter=", "filter=nobody", "select=nobody", "sort=state..a", "sort=-", "group=state[", "aggregate=sum(x)", "select=state.a,"} {
 		w.get("/v1/pods/docs/entities?"+q).is(400, "bad_filter")
 		w.get("/v1/entities?"+q).is(400, "bad_filter")
+	}
+	for q, of := range map[string]string{
+		"select=name,state..b": `select: \"state..b\": line 1, column`, "sort=name,-state..b": `sort: \"state..b\": line 1`,
+		"group=name,state..b": `group: \"state..b\": line 1`, "aggregate=sum(name),avg(state..b)": `aggregate: \"avg(state..b)\": line 1`,
+	} {
+		require.Contains(t, w.get("/v1/pods/docs/entities?"+q).is(400, "bad_filter").body, of)
 	}
 	var p httpapi.Problem
 	w.post("/v1/pods/docs/query", `{"filter":"true &&\n  state.a >"}`).is(400, "bad_filter").into(&p)

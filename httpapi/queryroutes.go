@@ -19,7 +19,7 @@ type QueryRequest struct {
 	// Left out, all are.
 	Pods []string `json:"pods,omitempty" doc:"only where the path names no pod; all if it is left out"`
 	// Filter is an expression in CEL that entities must match.
-	Filter string `json:"filter,omitempty" doc:"an expression in CEL over pod, name, life, revision, changed and state"`
+	Filter *string `json:"filter,omitempty" doc:"an expression in CEL over pod, name, life, revision, changed and state"`
 	// Prefix is what names must begin with.
 	Prefix string   `json:"prefix,omitempty"`
 	Select []string `json:"select,omitempty" doc:"the paths that are told, such as state.celsius; all if it is left out"`
@@ -144,9 +144,9 @@ func (c *call) queryOfURL() (r QueryRequest, err error) {
 	if q.Has("pods") {
 		r.Pods = strings.Split(q.Get("pods"), ",")
 	}
-	r.Filter, r.Prefix, r.Cursor = q.Get("filter"), q.Get("prefix"), q.Get("cursor")
-	if q.Has("filter") && r.Filter == "" {
-		return r, refuse(CodeBadFilter, "filter is empty: leave it out, or say what must hold")
+	r.Prefix, r.Cursor = q.Get("prefix"), q.Get("cursor")
+	if text := q.Get("filter"); q.Has("filter") {
+		r.Filter = &text
 	}
 	r.Select, r.Sort = list(q.Get("select")), list(q.Get("sort"))
 	if q.Has("limit") {
@@ -238,8 +238,11 @@ func (r *QueryRequest) compile() (q pod.Query, err error) {
 			return q, refuse(CodeBadQuery, "limit is a number from 1 to "+strconv.Itoa(maxLimit))
 		}
 	}
-	if r.Filter != "" {
-		if q.Filter, err = compiled("filter", r.Filter); err != nil {
+	if r.Filter != nil {
+		if *r.Filter == "" {
+			return q, refuse(CodeBadFilter, "filter is empty: leave it out, or say what must hold")
+		}
+		if q.Filter, err = compiled("filter", *r.Filter); err != nil {
 			return q, err
 		}
 	}
@@ -283,7 +286,7 @@ func (g *QueryGroup) compile() (*pod.Group, error) {
 			return nil, refuse(CodeBadQuery, fmt.Sprintf("%q is not count, sum, avg, min or max of a path, such as avg(state.celsius)", text))
 		}
 		if a.Path, err = filter.ParsePath(inner); err != nil {
-			return nil, badFilter("aggregate", err)
+			return nil, badFilter(fmt.Sprintf("aggregate: %.100q", text), err)
 		}
 		out.Fields = append(out.Fields, a)
 	}
@@ -299,7 +302,7 @@ func paths(parameter string, texts []string, most int) ([]filter.Path, error) {
 	for _, text := range texts {
 		p, err := filter.ParsePath(text)
 		if err != nil {
-			return nil, badFilter(parameter, err)
+			return nil, badFilter(fmt.Sprintf("%s: %.100q", parameter, text), err)
 		}
 		out = append(out, p)
 	}

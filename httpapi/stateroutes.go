@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/labstack/echo/v4"
+
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/pod"
 )
@@ -19,6 +21,30 @@ func getState(c *call) error {
 		return err
 	}
 	return c.raw(http.StatusOK, state)
+}
+
+// typedAllow are the methods of the state of a typed entity.
+const typedAllow = "OPTIONS, GET, HEAD"
+
+// stateOptions answers OPTIONS of a path of states: those of typed entities are
+// only read. Of what type a pod is, only those learn who may read.
+func (a *API) stateOptions(path string) echo.HandlerFunc {
+	allow := typedAllow
+	for _, op := range operations() {
+		if op.path == path && op.method != http.MethodGet {
+			allow += ", " + op.method
+		}
+	}
+	return func(c echo.Context) error {
+		r, allow := c.Request(), allow
+		if at, ok := r.Context().Value(routeKey{}).(*route); ok && a.authorize(&operation{method: http.MethodGet}, r) == nil {
+			if p, err := a.pods.Pod(at.pod); err == nil && p.Definition().Type != entity.KindDocument {
+				allow = typedAllow
+			}
+		}
+		c.Response().Header().Set(echo.HeaderAllow, allow)
+		return c.NoContent(http.StatusNoContent)
+	}
 }
 
 // write is what a request that writes state brings.
@@ -39,7 +65,7 @@ func (c *call) readWrite(types ...string) (w write, err error) {
 		return w, &failure{
 			code:   CodeTypedState,
 			detail: fmt.Sprintf("the entities of %s change only by messages: POST one to .../messages/{type}", c.pod),
-			header: [2]string{"Allow", "OPTIONS, GET, HEAD"},
+			header: [2]string{"Allow", typedAllow},
 		}
 	}
 	w.spec = w.pod.Spec()
@@ -105,7 +131,7 @@ func patchState(c *call) error {
 	if c.mediaType() == jsonPatchType {
 		message = "patch"
 	}
-	m, err := w.spec.Parse(message, w.body)
+	m, err := c.api.parse(w.spec, message, w.body)
 	if err != nil {
 		return err
 	}

@@ -169,6 +169,13 @@ func TestMethodNotAllowed(t *testing.T) {
 		a := w.do(method, typed, `{"total":1}`).is(405, "typed_state")
 		require.Equal(t, "OPTIONS, GET, HEAD", a.header.Get("Allow"))
 	}
+	for target, allow := range map[string]string{
+		typed: "OPTIONS, GET, HEAD", typed + "/total": "OPTIONS, GET, HEAD",
+		room + "/state": "OPTIONS, GET, HEAD, PATCH, PUT", room + "/state/a": "OPTIONS, GET, HEAD, DELETE, PATCH, PUT",
+	} {
+		a := w.do(http.MethodOptions, target, "").is(204)
+		require.ElementsMatch(t, strings.Split(allow, ", "), strings.Split(a.header.Get("Allow"), ", "), target)
+	}
 	w.get("/v1/pods/gauges/entities/g").is(404, "no_such_entity")
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twinsrv/twinsrv/entity"
@@ -102,6 +103,31 @@ func (d *stored) spec() (*entity.Spec, error) {
 	}.Spec()
 }
 
+// objectType is what the states of documents are to a JSON Schema.
+const objectType = "object"
+
+// satisfiable refuses a schema that plainly no document can fit. It is asked when
+// a pod is declared: one that has such a schema goes on.
+func (d *stored) satisfiable() error {
+	var whole any
+	if len(d.Schema) == 0 || json.Unmarshal(d.Schema, &whole) != nil {
+		return nil // compiling it says what is wrong
+	}
+	fits := whole != false
+	if members, is := whole.(map[string]any); is {
+		switch t := members["type"].(type) {
+		case string:
+			fits = t == objectType
+		case []any:
+			fits = slices.Contains(t, any(objectType))
+		}
+	}
+	if !fits {
+		return fmt.Errorf("%w: the schema of %s: no document fits it, since all are objects: leave it out, or give it the type %q", entity.ErrDefinition, d.name, objectType)
+	}
+	return nil
+}
+
 // described is the definition that a spec amounts to.
 func described(spec *entity.Spec) Definition {
 	c := spec.Creation()
@@ -165,6 +191,9 @@ func (p *Pods) Start(ctx context.Context, d entity.Definition) (*Pod, error) {
 func (p *Pods) Declare(ctx context.Context, name string, def Definition) (pod *Pod, created, changed bool, err error) {
 	d := stored{Definition: def, name: name}
 	spec, err := d.spec()
+	if err == nil {
+		err = d.satisfiable()
+	}
 	if err != nil {
 		return nil, false, false, err
 	}

@@ -2,6 +2,7 @@ package pod_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -65,6 +66,24 @@ func TestDeclaredPods(t *testing.T) {
 	}
 	_, _, _, err = w.pods.Declare(ctx, "ledgers", documentPod(""))
 	require.ErrorIs(t, err, pod.ErrExists)
+}
+
+// TestSchemasThatNoDocumentFits: those of which that is plain are refused.
+func TestSchemasThatNoDocumentFits(t *testing.T) {
+	w := newWorld(t, 1, persisttest.NewMemory(), ledgers(nil), pod.Config{})
+	defer w.close()
+	for schema, fits := range map[string]bool{
+		`false`: false, `{"type":"string"}`: false, `{"type":["string","null"]}`: false,
+		`true`: true, `{}`: true, `{"type":"object"}`: true, `{"type":["null","object"]}`: true, `{"properties":{"type":false}}`: true,
+	} {
+		_, _, _, err := w.pods.Declare(t.Context(), "notes", pod.Definition{Type: "document", Schema: json.RawMessage(schema)})
+		if fits {
+			w.must(err)
+			continue
+		}
+		require.ErrorIs(t, err, entity.ErrDefinition, schema)
+		require.ErrorContains(t, err, "no document fits it")
+	}
 }
 
 // TestDroppedPods: only an empty pod is dropped, or one whose entities are

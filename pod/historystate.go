@@ -49,7 +49,7 @@ func (p *Pod) viewBehind(ctx context.Context, f *fold, c *persist.Change) (View,
 		if err == nil {
 			err = fmt.Errorf("%w: pod %s is no longer event-sourced", snapshot.ErrCorrupt, p.name)
 		}
-		return View{}, err
+		return View{}, fmt.Errorf("%s at revision %d: %w", c.Key, c.Revision, err)
 	}
 	r, err := f.to(ctx, spec, p.store(), c)
 	if err != nil {

@@ -429,6 +429,10 @@ func TestSourcedDefinitions(t *testing.T) {
 		"cannot be the name of an event": func(t *entity.Sourced[purse]) {
 			t.Events["deleted"] = entity.Apply(func(*purse, struct{ A int }) {})
 		},
+		"event \"filled\": the upgrade from schema version 1": func(t *entity.Sourced[purse]) {
+			t.Events["filled"] = t.Events["filled"].At(1, snapshot.Upgrades{1: nil})
+		},
+		"Upgrades of purses: the upgrade from schema version 0": func(t *entity.Sourced[purse]) { t.Upgrades = snapshot.Upgrades{0: nil} },
 		"event \"odd\"": func(t *entity.Sourced[purse]) { t.Events["odd"] = entity.Apply(func(*purse, struct{ f func() }) {}) },
 	} {
 		_, err := purses(edit).Spec()

@@ -44,7 +44,10 @@ func (v *View) JSON() ([]byte, error) {
 
 // Get returns an entity's acknowledged state: it sees every write that was
 // acknowledged before the call, wakes nobody and waits for nobody. It fails
-// with entity.ErrNotFound, entity.ErrQuarantined or persist.ErrUnavailable.
+// with entity.ErrNotFound, entity.ErrQuarantined or persist.ErrUnavailable; of a
+// pod whose type the program does not have also with both ErrReadOnly and
+// entity.ErrQuarantined, for an event-sourced entity whose state only its type
+// can make.
 func (p *Pod) Get(ctx context.Context, name string) (View, error) {
 	if err := entity.CheckName(name); err != nil {
 		return View{}, err
@@ -91,7 +94,10 @@ func (p *Pod) load(ctx context.Context, name string) (snapshot.Record, error) {
 func (p *Pod) complete(ctx context.Context, key persist.Key, r snapshot.Record, err error) (snapshot.Record, error) {
 	spec := p.spec.Load()
 	if spec == nil {
-		return r, err
+		if err != nil {
+			return r, err
+		}
+		return p.typeless(ctx, key, r)
 	}
 	if r, err = spec.Complete(ctx, p.store(), key, r, err); err != nil && !errors.Is(err, persist.ErrNotFound) {
 		err = fmt.Errorf("%s: %w", key, err)
@@ -117,7 +123,11 @@ func (p *Pod) view(name string, r *snapshot.Record) (View, error) {
 
 // unreadable lists the entity as quarantined if its record is to blame.
 func (p *Pod) unreadable(name string, err error) error {
-	if errors.Is(err, snapshot.ErrCorrupt) || errors.Is(err, snapshot.ErrNewer) {
+	var typeless *typelessError
+	switch {
+	case errors.As(err, &typeless):
+		p.suspect(name, err)
+	case errors.Is(err, snapshot.ErrCorrupt), errors.Is(err, snapshot.ErrNewer):
 		err = fmt.Errorf("%w: %w", entity.ErrQuarantined, err)
 		p.suspect(name, err)
 	}

@@ -21,8 +21,8 @@ type serveCommand struct {
 	CommitLog   bool          `env:"TWINSRV_COMMIT_LOG" default:"true" negatable:"" help:"Put a commit log in front of a store in bolt, so that it takes many more changes a second (on)."`
 	KeepChanges uint64        `env:"TWINSRV_KEEP_CHANGES" default:"1000000" placeholder:"N" help:"How many changes the history keeps (${default})."`
 	KeepFor     time.Duration `env:"TWINSRV_KEEP_FOR" placeholder:"DURATION" help:"Drop changes from the history that are older, such as 720h; without it age drops none."`
-	IdleAfter   time.Duration `env:"TWINSRV_IDLE_AFTER" default:"10m" placeholder:"DURATION" help:"How long an entity stays in memory without a message (${default}); a negative duration means for ever."`
-	MaxActive   int           `env:"TWINSRV_MAX_ACTIVE" default:"100000" placeholder:"N" help:"How many entities may be in memory (${default}); -1 sets no bound."`
+	IdleAfter   time.Duration `env:"TWINSRV_IDLE_AFTER" default:"10m" placeholder:"DURATION" help:"How long an entity stays in memory without a message (${default}); --idle-after=-1s means for ever."`
+	MaxActive   int           `env:"TWINSRV_MAX_ACTIVE" default:"100000" placeholder:"N" help:"How many entities may be in memory (${default}); --max-active=-1 sets no bound."`
 }
 
 // Help says more than the list of flags.
@@ -46,9 +46,9 @@ func (c *serveCommand) Run(ctx context.Context, given flags, definitions []entit
 	case c.KeepFor < 0:
 		return cli.Usagef("--keep-for must not be negative")
 	case c.IdleAfter == 0:
-		return cli.Usagef("--idle-after must not be 0; -1s means for ever")
+		return cli.Usagef("--idle-after must not be 0; --idle-after=-1s means for ever")
 	case c.MaxActive == 0:
-		return cli.Usagef("--max-active must not be 0; -1 sets no bound")
+		return cli.Usagef("--max-active must not be 0; --max-active=-1 sets no bound")
 	}
 	at, err := c.target(given)
 	if err != nil {

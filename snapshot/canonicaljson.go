@@ -29,8 +29,12 @@ func CanonicalJSON(data []byte) ([]byte, error) {
 // It is strict: one value and nothing after it, valid UTF-8, no object with the
 // same key twice, no lone surrogates, at most 1,000 levels. An error says the
 // offset of the offending byte.
-func ParseJSON(data []byte) (any, error) {
-	p := jsonParser{data: data}
+func ParseJSON(data []byte) (any, error) { return ParseJSONAround(data, 0) }
+
+// ParseJSONAround is ParseJSON of JSON in which other JSON stands, so many levels
+// deep: it takes as many levels more.
+func ParseJSONAround(data []byte, levels int) (any, error) {
+	p := jsonParser{data: data, most: maxDepth + levels}
 	p.space()
 	v, err := p.value(0)
 	if err != nil {
@@ -46,6 +50,7 @@ func ParseJSON(data []byte) (any, error) {
 type jsonParser struct {
 	data []byte
 	pos  int
+	most int // levels
 }
 
 func (p *jsonParser) errorf(offset int, format string, args ...any) error {
@@ -112,8 +117,8 @@ func (p *jsonParser) literal(word string) error {
 }
 
 func (p *jsonParser) enter(depth int) error {
-	if depth >= maxDepth {
-		return p.errorf(p.pos, "JSON nests deeper than %d levels", maxDepth)
+	if depth >= p.most {
+		return p.errorf(p.pos, "JSON nests deeper than %d levels", p.most)
 	}
 	p.pos++
 	p.space()

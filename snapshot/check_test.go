@@ -134,7 +134,7 @@ func TestBothCodecsRefuse(t *testing.T) {
 
 func TestMsgpackRefuses(t *testing.T) {
 	for _, r := range []refusal{
-		{reflect.TypeFor[any](), "use a concrete type, or the json codec for any"},
+		{reflect.TypeFor[any](), "use a concrete type; for any JSON that can be a string that holds it"},
 		{reflect.TypeFor[map[string]any](), "[]: is of interface type interface {}"},
 		{reflect.TypeFor[struct{ A []any }](), "A[]: is of interface type interface {}"},
 		{reflect.TypeFor[map[*int]int](), "is of pointer type *int, and pointers read back are other keys: use the value as the key"},

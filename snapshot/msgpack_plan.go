@@ -71,7 +71,7 @@ func (b *planner) byKind(p *plan, t reflect.Type) error {
 func refuseKind(t reflect.Type) error {
 	switch t.Kind() {
 	case reflect.Interface:
-		return fmt.Errorf("is of interface type %s, whose values do not say their type when they are read back: use a concrete type, or the json codec for any", t)
+		return fmt.Errorf("is of interface type %s, whose values do not say their type when they are read back: use a concrete type; for any JSON that can be a string that holds it", t)
 	case reflect.Chan, reflect.Func:
 		return fmt.Errorf("is of type %s, which is no data: keep it outside the state", t)
 	case reflect.Complex64, reflect.Complex128:

@@ -2,6 +2,8 @@ package snapshot
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // Upgrade edits a decoded state in place, from one schema version to the next.
@@ -52,6 +54,19 @@ func (u Upgrades) Apply(c Codec, data []byte, from, to uint32) ([]byte, error) {
 		return nil, fmt.Errorf("writing state of schema version %d: %w", to, err)
 	}
 	return out, nil
+}
+
+// Check returns an error for an upgrade that would never run, since it starts
+// from the type's present version or a later one: old states would be read
+// without it.
+func (u Upgrades) Check(version uint32) error {
+	for _, from := range slices.Sorted(maps.Keys(u)) {
+		if from >= version {
+			return fmt.Errorf("the upgrade from schema version %d would never run, since the present Version is %d: "+
+				"an upgrade stands under the version that it starts from; raise Version to %d, or mend its key", from, version, uint64(from)+1)
+		}
+	}
+	return nil
 }
 
 // steps returns the versions in [from, to) that have something to do, in order.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"strings"
 	"time"
@@ -85,6 +86,14 @@ func (c *historyCommand) settle(ctx context.Context, e client.Entity) error {
 	return err
 }
 
+// flagged names the flag where the server names the parameter.
+func flagged(err error) error {
+	if e := (*client.Error)(nil); errors.As(err, &e) {
+		e.Detail = strings.Replace(e.Detail, "?earlier=true", "--earlier", 1)
+	}
+	return err
+}
+
 func (c *historyCommand) print(changes iter.Seq2[client.Revision[json.RawMessage], error]) error {
 	heads := []string{"REVISION", "CHANGED", "TYPE", "STATE"}
 	if c.Diff {
@@ -97,7 +106,7 @@ func (c *historyCommand) print(changes iter.Seq2[client.Revision[json.RawMessage
 	for r, err := range changes {
 		if err != nil {
 			_ = out.flush() // what came stands
-			return err
+			return flagged(err)
 		}
 		if r.Life != life {
 			before, life = nil, r.Life
