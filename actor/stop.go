@@ -97,13 +97,19 @@ func (s *System) late() []string {
 		for _, c := range kids {
 			visit(c)
 		}
-		if len(kids) == 0 && r.parent != nil && r != s.system {
+		if len(kids) == 0 && r.parent != nil && r != s.system && !r.hasFinished() {
 			paths = append(paths, r.Path())
 		}
 	}
 	visit(s.user)
 	slices.Sort(paths)
 	return paths
+}
+
+func (r *Ref) hasFinished() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.finished
 }
 
 // unfinished returns all children, those included whose name was given away.

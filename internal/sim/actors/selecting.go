@@ -17,17 +17,20 @@ type chosen struct {
 }
 
 // finds looks whether a selection leads to whom the model has there. Of the
-// runtime's own, and of workers, which routers replace, nothing is known.
+// runtime's own, and of workers, which routers replace, nothing is known; so it is
+// not known either whether a path that goes up from workers leads to their router.
 func (w *world) finds(sel chosen, found []*actor.Ref) {
+	up := strings.Contains(sel.path, "..")
+	known := func(l *life) bool { return l != nil && !l.resized() && !(up && l.isRouter) }
 	var got []*life
 	for _, r := range found {
-		if l := w.byRef[r]; l != nil && !l.resized() {
+		if l := w.byRef[r]; known(l) {
 			got = append(got, l)
 		}
 	}
 	var want []*life
 	for _, p := range w.lead(sel.from, sel.path) {
-		if p.life != nil && !p.life.resized() {
+		if known(p.life) {
 			want = append(want, p.life)
 		}
 	}
