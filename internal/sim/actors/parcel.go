@@ -236,7 +236,9 @@ func (w *world) onDead(z actor.ZombieMsg) {
 	}
 	if p.ask != nil {
 		p.ask.dead = true
-		p.ask.done(w.now())
+		if !p.many { // else others may have it, and answer or not
+			p.ask.done(w.now())
+		}
 	}
 	if p.many {
 		l = w.at[z.To]

@@ -353,7 +353,7 @@ func (t *turn) retire() {
 	waits := l.ref.MailboxLen()
 	gone := t.ctx.Retire()
 	w.note("%v retires: %v", l, gone)
-	if gone && (waits > 0 || len(l.stash) > 0 || len(l.front) > 0) {
+	if gone && (waits > 0 || len(l.stash) > 0 || len(l.front) > 0 && len(l.delegates) == 0) { // a delegate takes what is unstashed
 		w.wrong("%v retires with %d messages and %d stashed", l, waits, len(l.stash))
 	}
 	if gone {
