@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -11,9 +12,9 @@ import (
 )
 
 // Context is what a handler knows and may do beside changing the state. It is
-// valid only during the call it is handed to. What it is asked to send or start
-// happens after the turn's commit, in order, and not at all when the handler
-// fails.
+// valid only during the call it is handed to; what sends, starts or sets something
+// panics behind it. What it is asked to send or start happens after the turn's
+// commit, in order, and not at all when the handler fails.
 type Context struct {
 	a         *activation
 	actor     *actor.Context
@@ -24,6 +25,7 @@ type Context struct {
 	raised    []raised // events, of an event-sourced entity
 	state     any      // what they are applied to
 	err       error    // the first request that could not be taken
+	ended     atomic.Bool
 }
 
 // effect is something to be done once a turn is durable.
@@ -59,6 +61,7 @@ func (c *Context) PausePassivation() { c.stays(true) }
 func (c *Context) ResumePassivation() { c.stays(false) }
 
 func (c *Context) stays(stay bool) {
+	c.must("keep it in memory, or no longer")
 	a := c.a
 	c.effects = append(c.effects, func(*actor.Context, uint64) { a.host.SetStays(stay) })
 }
@@ -116,7 +119,15 @@ type PipeFailed struct {
 	Error string `json:"error"`
 }
 
+// must panics behind the call, where what is asked for would be lost in silence.
+func (c *Context) must(what string) {
+	if c.ended.Load() {
+		panic(fmt.Sprintf("entity: the Context of %s was used to %s behind the call that it belongs to, where nothing would come of it; have PipeTo's function return a message instead", c.a.key, what))
+	}
+}
+
 func (c *Context) changes(what string) bool {
+	c.must(what)
 	if c.message.handler.kind == KindQuery {
 		c.fail(fmt.Errorf("a query only reads and cannot %s; use Reply", what))
 		return false

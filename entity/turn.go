@@ -80,6 +80,7 @@ func (a *activation) run(ctx *actor.Context, m *Message, reply *actor.Promise) {
 	c := &Context{a: a, actor: ctx, message: m}
 	a.asked = reply // the handler may leave without returning
 	enc, kept, err := a.compute(c, e)
+	c.ended.Store(true)
 	a.asked = nil
 	if err != nil {
 		if !mutant.On(mutant.FailedStateKept) {

@@ -179,7 +179,7 @@ func TestSendingToNowhereFailsTheTurn(t *testing.T) {
 // TestWorkComesBackAsAMessage: PipeTo starts after the commit and brings its
 // result, or its failure, to the same life only.
 func TestWorkComesBackAsAMessage(t *testing.T) {
-	type begin struct{ Fail bool }
+	type begin struct{ Fail, Send bool }
 	forSeeds(t, 100, func(t *testing.T, seed uint64) {
 		var w *world
 		w = newWorld(t, seed, persisttest.NewCrashStore(), ledgers(func(d *entity.Type[ledger]) {
@@ -191,6 +191,9 @@ func TestWorkComesBackAsAMessage(t *testing.T) {
 					}
 					if m.Fail {
 						return nil, errors.New("no luck")
+					}
+					if m.Send { // behind the turn, which could not send it any more
+						c.Send("ledgers", "other", add{"lost"})
 					}
 					log, err := entity.Ask[[]string](ctx, w.h.Ref("other"), peek{})
 					if err != nil {
@@ -216,6 +219,10 @@ func TestWorkComesBackAsAMessage(t *testing.T) {
 		w.must(err)
 		w.exec.RunFor(2 * time.Second)
 		require.Equal(t, []string{"begun", "no luck"}, w.log("y"))
+		_, err = w.ask("v", begin{Send: true})
+		w.must(err)
+		w.exec.RunFor(2 * time.Second)
+		require.Contains(t, w.log("v")[1], "the Context of ledgers/v was used to send behind the call that it belongs to")
 
 		_, err = w.ask("z", begin{})
 		w.must(err)
