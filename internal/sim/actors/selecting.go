@@ -21,7 +21,7 @@ type chosen struct {
 // not known either whether a path that goes up from workers leads to their router.
 func (w *world) finds(sel chosen, found []*actor.Ref) {
 	up := strings.Contains(sel.path, "..")
-	known := func(l *life) bool { return l != nil && !l.resized() && !(up && l.isRouter) }
+	known := func(l *life) bool { return l != nil && !l.resized() && (!up || !l.isRouter) }
 	var got []*life
 	for _, r := range found {
 		if l := w.byRef[r]; known(l) {
