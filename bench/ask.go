@@ -86,15 +86,22 @@ type request struct {
 	answer chan any
 }
 
-func channelAsk(n int, period time.Duration) (cost float64, all *latencies, err error) {
-	all = &latencies{}
-	question := &reading{}
+// answerer has a goroutine answer each request with what it asks, until the channel,
+// which has room for n, is closed.
+func answerer(n int) chan request {
 	requests := make(chan request, n)
 	go func() {
 		for r := range requests {
 			r.answer <- r.msg
 		}
 	}()
+	return requests
+}
+
+func channelAsk(n int, period time.Duration) (cost float64, all *latencies, err error) {
+	all = &latencies{}
+	question := &reading{}
+	requests := answerer(n)
 	defer close(requests)
 	answers := make([]chan any, n)
 	for i := range answers {
@@ -112,12 +119,7 @@ func channelAsk(n int, period time.Duration) (cost float64, all *latencies, err 
 func boundedChannelAsk(ctx context.Context, n int, period time.Duration) (cost float64, all *latencies, err error) {
 	all = &latencies{}
 	question := &reading{}
-	requests := make(chan request, n)
-	go func() {
-		for r := range requests {
-			r.answer <- r.msg
-		}
-	}()
+	requests := answerer(n)
 	defer close(requests)
 	cost, err = timed(n, period, all, func(int) error {
 		answer := make(chan any, 1)
