@@ -79,10 +79,7 @@ var backing = []test{
 	{"a backup during commits has what was acknowledged before, and no half of anything", func(s *suite) {
 		b := s.backuper()
 		const writers = 3
-		w := &pairs{s: s, done: make(chan struct{})}
-		for i := range writers {
-			w.add(i)
-		}
+		w := startPairs(s, writers)
 		for range 4 {
 			w.wait(s, 8)
 			before := w.acknowledged()
@@ -121,40 +118,52 @@ type pairs struct {
 
 func pairKey(i, half int) persist.Key { return rooms(fmt.Sprintf("pair%d-%d", i, half)) }
 
-func (w *pairs) add(i int) {
-	w.acked = append(w.acked, 0)
-	w.running.Go(func() {
-		var lives [2]uint64
-		for r := uint64(0); ; r++ {
-			select {
-			case <-w.done:
-				return
-			default:
-			}
-			var units []persist.Unit
-			for half := range 2 {
-				u := create(pairKey(i, half), "1")
-				if r > 0 {
-					u = step(pairKey(i, half), lives[half], r, fmt.Sprint(r+1))
-				}
-				u.Rows = []persist.RowOp{{Kind: "outbox", ID: "1", Value: []byte(fmt.Sprint(r + 1))}}
-				units = append(units, u)
-			}
-			o, err := w.s.store.Commit(w.s.ctx, units)
-			w.mu.Lock()
-			if err == nil {
-				err = errors.Join(o[0].Err, o[1].Err)
-			}
-			if err != nil {
-				w.err = err
-				w.mu.Unlock()
-				return
-			}
-			w.acked[i] = r + 1
-			w.mu.Unlock()
-			lives = [2]uint64{o[0].Life, o[1].Life}
+// startPairs starts n writers, until done is closed.
+func startPairs(s *suite, n int) *pairs {
+	w := &pairs{s: s, done: make(chan struct{}), acked: make([]uint64, n)}
+	for i := range n {
+		w.running.Go(func() { w.write(i) })
+	}
+	return w
+}
+
+func (w *pairs) write(i int) {
+	var lives [2]uint64
+	for r := uint64(0); ; r++ {
+		select {
+		case <-w.done:
+			return
+		default:
 		}
-	})
+		var units []persist.Unit
+		for half := range 2 {
+			u := create(pairKey(i, half), "1")
+			if r > 0 {
+				u = step(pairKey(i, half), lives[half], r, fmt.Sprint(r+1))
+			}
+			u.Rows = []persist.RowOp{{Kind: "outbox", ID: "1", Value: []byte(fmt.Sprint(r + 1))}}
+			units = append(units, u)
+		}
+		o, err := w.s.store.Commit(w.s.ctx, units)
+		if err == nil {
+			err = errors.Join(o[0].Err, o[1].Err)
+		}
+		w.acknowledge(i, r+1, err)
+		if err != nil {
+			return
+		}
+		lives = [2]uint64{o[0].Life, o[1].Life}
+	}
+}
+
+func (w *pairs) acknowledge(i int, revision uint64, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.err = err
+		return
+	}
+	w.acked[i] = revision
 }
 
 func (w *pairs) acknowledged() []uint64 {
