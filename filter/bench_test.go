@@ -137,6 +137,25 @@ func BenchmarkFilterCELLoop(b *testing.B) {
 	benchmarkFilter(b, snapshot.Msgpack(), `["a", "b"].exists(x, x == state.note) || name == ""`)
 }
 
+// What an element costs does not depend on how many there are.
+func BenchmarkFilterCELLongLists(b *testing.B) {
+	f, err := filter.Compile(`state.l.exists(x, x == 1)`)
+	require.NoError(b, err)
+	for _, length := range []int{1_000, 4_000, 16_000} {
+		b.Run(fmt.Sprint(length), func(b *testing.B) {
+			data, err := snapshot.Msgpack().Append(nil, map[string]any{"l": make([]int, length)})
+			require.NoError(b, err)
+			s := filter.NewSubject("rooms", "a", &snapshot.Record{Codec: snapshot.Msgpack().Name(), State: data})
+			for b.Loop() {
+				if _, err := f.Match(context.Background(), s); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*length), "ns/element")
+		})
+	}
+}
+
 func BenchmarkCompile(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

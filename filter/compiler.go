@@ -29,8 +29,7 @@ type compiler struct {
 	whole bool   // an own node looks at more than values
 }
 
-// celPart is a part for cel-go whose program is made once all are known, since
-// they share the bound of costs.
+// celPart is a part for cel-go.
 type celPart struct {
 	expr ast.Expr
 	node *celNode
@@ -159,12 +158,12 @@ func (c *compiler) checkFunctions() error {
 func (c *compiler) compile() (node, error) {
 	// All of it is planned once, so that what cel-go finds wrong with any part
 	// is an error here whoever evaluates that part.
-	if _, err := c.plan(c.tree.Expr(), MaxCost); err != nil {
+	if _, err := c.plan(c.tree.Expr()); err != nil {
 		return nil, &SyntaxError{Line: 1, Column: 1, Message: err.Error()}
 	}
 	root := c.node(c.tree.Expr())
 	for _, part := range c.cels {
-		program, err := c.plan(part.expr, max(uint64(MaxCost/len(c.cels)), 1))
+		program, err := c.plan(part.expr)
 		if err != nil {
 			return nil, c.errorAt(part.expr, "%s", err.Error())
 		}
@@ -174,33 +173,24 @@ func (c *compiler) compile() (node, error) {
 }
 
 // plan makes a program of a part of the expression.
-func (c *compiler) plan(e ast.Expr, limit uint64) (cel.Program, error) {
+func (c *compiler) plan(e ast.Expr) (cel.Program, error) {
 	// Nothing else is optimized: cel-go's test for membership in constants would
 	// find false where there is no answer.
 	options := []cel.ProgramOption{cel.CustomDecoratorV2(c.decorate)}
-	loops, grows := demands(e)
-	if loops {
-		options = append(options, cel.InterruptCheckFrequency(interruptAfter))
-	}
-	if loops || grows {
-		options = append(options, cel.CostTracking(estimator{}), cel.CostLimit(limit))
+	if demanding(e) {
+		options = append(options, cel.CustomDecoratorV2(newTolls(e).decorate))
 	}
 	part := ast.NewCheckedAST(ast.NewAST(e, c.tree.SourceInfo()), c.tree.TypeMap(), c.tree.ReferenceMap())
 	return c.env.PlanProgram(part, options...)
 }
 
-// demands says whether an expression has loops, and whether it calls what takes
-// longer for longer texts, lists and objects.
-func demands(e ast.Expr) (loops, grows bool) {
+// demanding says whether an expression has loops, or calls what takes longer for
+// longer texts, lists and objects.
+func demanding(e ast.Expr) (yes bool) {
 	ast.PostOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
-		switch e.Kind() {
-		case ast.ComprehensionKind:
-			loops = true
-		case ast.CallKind:
-			grows = grows || !steady(e.AsCall().FunctionName())
-		}
+		yes = yes || e.Kind() == ast.ComprehensionKind || e.Kind() == ast.CallKind && !steady(e.AsCall().FunctionName())
 	}))
-	return loops, grows
+	return yes
 }
 
 // steady says whether a call costs the same whatever its arguments are, or is
@@ -218,8 +208,7 @@ func steady(function string) bool {
 
 // rest leaves an expression to cel-go.
 func (c *compiler) rest(e ast.Expr) node {
-	loops, _ := demands(e)
-	n := &celNode{loops: loops}
+	n := &celNode{}
 	c.cels = append(c.cels, &celPart{expr: e, node: n})
 	c.look(e)
 	return n

@@ -2,9 +2,7 @@ package filter
 
 import (
 	"fmt"
-	"time"
 
-	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -55,64 +53,78 @@ func errTooCostly(s *Subject) error {
 	return fmt.Errorf("%s/%s: %w: it needs more than %d steps for one entity", s.pod, s.name, ErrTooCostly, MaxCost)
 }
 
-// estimator says what cel-go's calls cost. It has no state.
-type estimator struct{}
-
-func (estimator) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint64 {
-	cost := uint64(1)
-	if function == operators.Add && result.Type() == types.ListType {
-		return &cost // lists are joined without being copied
-	}
-	if function == matches {
-		return &cost // it has charged the subject for the rest
-	}
-	for _, a := range args {
-		cost += sizeOf(a) / bytesPerCost
-	}
-	cost += sizeOf(result) / bytesPerCost
-	return &cost
+// sizeOf counts the bytes in a value, each element like bytesPerCost of them, but not
+// beyond what anybody can pay for: what an expression has made may hold the same list
+// thousands of times.
+func sizeOf(v ref.Val) int {
+	m := measure{left: (MaxCost + 1) * bytesPerCost}
+	all := m.left
+	m.value(v)
+	return all - max(m.left, 0)
 }
 
-// sizeOf counts the bytes in a value; each element is like bytesPerCost of them.
-func sizeOf(v ref.Val) uint64 {
+// measure counts down by the bytes that it has found.
+type measure struct{ left int }
+
+func (m *measure) value(v ref.Val) {
 	switch v := v.(type) {
 	case types.String:
-		return uint64(len(v))
+		m.left -= len(v)
 	case types.Bytes:
-		return uint64(len(v))
-	case traits.Mapper, traits.Lister:
-		if n := treeSize(v.Value()); n > 0 {
-			return n
+		m.left -= len(v)
+	case traits.Lister, traits.Mapper:
+		n, _ := v.(traits.Sizer).Size().(types.Int)
+		if int(n) > m.left/bytesPerCost { // Value may have to put it together
+			m.left = 0
+			return
 		}
-		if s, ok := v.(traits.Sizer); ok {
-			n, _ := s.Size().(types.Int)
-			return bytesPerCost * uint64(n)
-		}
+		least := m.left - int(n)*bytesPerCost
+		m.tree(v.Value())
+		m.left = min(m.left, least) // whatever it is made of
 	}
-	return 0
 }
 
-// treeSize counts what is in a decoded part of a state.
-func treeSize(v any) uint64 {
-	switch v := v.(type) {
-	case map[string]any:
-		n := uint64(bytesPerCost)
-		for k, inner := range v {
-			n += uint64(len(k)) + treeSize(inner)
-		}
-		return n
-	case []any:
-		n := uint64(bytesPerCost)
-		for _, inner := range v {
-			n += treeSize(inner)
-		}
-		return n
-	case string:
-		return bytesPerCost + uint64(len(v))
-	case []byte:
-		return bytesPerCost + uint64(len(v))
-	case nil, bool, int64, uint64, float64, time.Time:
-		return bytesPerCost
+// element is value for what is in a list or an object.
+func (m *measure) element(v any) {
+	m.left -= bytesPerCost
+	if m.left <= 0 {
+		return
 	}
-	return 0
+	if v, ok := v.(ref.Val); ok {
+		m.value(v)
+		return
+	}
+	m.tree(v)
+}
+
+// tree counts what is in the decoded part of a state, or in what an expression has made.
+func (m *measure) tree(v any) {
+	switch v := v.(type) {
+	case string:
+		m.left -= len(v)
+	case []byte:
+		m.left -= len(v)
+	case []string:
+		for _, inner := range v {
+			m.element(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			m.element(inner)
+		}
+	case []ref.Val:
+		for _, inner := range v {
+			m.element(inner)
+		}
+	case map[string]any:
+		for k, inner := range v {
+			m.left -= len(k)
+			m.element(inner)
+		}
+	case map[ref.Val]ref.Val:
+		for k, inner := range v {
+			m.value(k)
+			m.element(inner)
+		}
+	}
 }

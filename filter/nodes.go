@@ -273,7 +273,7 @@ func (c *compiler) fold(e ast.Expr) (ref.Val, bool) {
 	if !foldable(e) {
 		return nil, false
 	}
-	program, err := c.plan(e, MaxCost)
+	program, err := c.plan(e)
 	if err != nil {
 		return nil, false
 	}

@@ -169,9 +169,8 @@ func (m *matchesCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		}
 		texts[i] = string(text)
 	}
-	found, _ := frame.ResolveName(subjectName)
-	s, ok := found.(*Subject)
-	if !ok {
+	s := subjectOf(frame)
+	if s == nil {
 		return types.NoSuchOverloadErr() // nothing but literals, which nobody evaluates
 	}
 	p := m.pattern
@@ -186,7 +185,7 @@ func (m *matchesCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		out = p.match(s, texts[0])
 	}
 	if out == none {
-		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: ErrTooCostly.Error()}) // as cel-go's own do
+		endTooCostly()
 	}
 	return types.Bool(out == yes)
 }

@@ -118,9 +118,8 @@ func TestPatternsOverBytes(t *testing.T) {
 
 // What the filter's own nodes do and what cel-go does is one sum.
 func TestCostIsOneSum(t *testing.T) {
-	s := filter.NewSubject("p", "n", stated(t, map[string]any{"s": strings.Repeat("a", 1<<20), "l": make([]int, 4_000)}))
-	// Much for each element: what cel-go keeps of each makes long lists slow.
-	all := "state.l.all(x, " + strings.Repeat("x == 0 && ", 9) + "x == 0)"
+	s := filter.NewSubject("p", "n", stated(t, map[string]any{"s": strings.Repeat("a", 1<<20), "l": make([]int, 15_000)}))
+	all := "state.l.all(x, x == 0)"
 	spent := func(text string) (int, error) {
 		f, err := filter.Compile(text)
 		require.NoError(t, err, text)

@@ -19,8 +19,16 @@ type keys struct {
 	names []step
 }
 
-// subjectName is what matches finds the subject by; no expression can say it.
+// subjectName is what our nodes of a program find the subject by; no expression can
+// say it.
 const subjectName = "@subject"
+
+// subjectOf is what a program is evaluated for; nil where it is planned.
+func subjectOf(vars cel.Activation) *Subject {
+	found, _ := vars.ResolveName(subjectName)
+	s, _ := found.(*Subject)
+	return s
+}
 
 var _ cel.Activation = (*scope)(nil)
 
