@@ -112,7 +112,7 @@ func TestBadQueries(t *testing.T) {
 	many := strings.Repeat("state.a,", 200) + "state.a"
 	for _, q := range []string{
 		"limit=0&filter=true", "count=perhaps", "cursor=x&sort=name", "aggregate=median(state.a)", "aggregate=avg", "aggregate=avg(state.a", "group=state.a&sort=name",
-		"group=state.a&limit=1", "filter=true&filter=true", "select=" + many, "sort=" + many, "group=" + many, "aggregate=" + strings.ReplaceAll(many, "state.a", "sum(state.a)"), "filtre=true",
+		"group=state.a&limit=1", "filter=true&filter=true", "select=", "sort=&filter=true", "select=" + many, "sort=" + many, "group=" + many, "aggregate=" + strings.ReplaceAll(many, "state.a", "sum(state.a)"), "filtre=true",
 	} {
 		w.get("/v1/pods/docs/entities?"+q).is(400, "bad_query")
 		w.get("/v1/entities?"+q).is(400, "bad_query")

@@ -148,6 +148,11 @@ func (c *call) queryOfURL() (r QueryRequest, err error) {
 	if text := q.Get("filter"); q.Has("filter") {
 		r.Filter = &text
 	}
+	for _, name := range []string{"select", "sort"} {
+		if q.Has(name) && q.Get(name) == "" {
+			return r, refuse(CodeBadQuery, name+" is empty: leave it out, or name paths")
+		}
+	}
 	r.Select, r.Sort = list(q.Get("select")), list(q.Get("sort"))
 	if q.Has("limit") {
 		limit, err := c.count("limit", defaultLimit, maxLimit)

@@ -2,6 +2,7 @@ package persist
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/twinsrv/twinsrv/actor"
@@ -105,7 +106,9 @@ type PersistentConfig struct {
 	// Schema is the version of the state's type, which snapshots are saved
 	// with. A snapshot of a newer version is refused: the actor is quarantined.
 	Schema uint32
-	// Upgrades carry snapshots of earlier versions forward, before Recover.
+	// Upgrades carry snapshots of earlier versions forward, before Recover. Each
+	// stands under the version that it starts from; one that would never run,
+	// since that is Schema or later, ends the actor at its start.
 	Upgrades snapshot.Upgrades
 }
 
@@ -135,6 +138,14 @@ const defaultService = actor.Key[*Committer]("persist.committer")
 func (c *Committer) MakeDefault() { defaultService.Set(c.sys.Global(), c) }
 
 var errNoService = errors.New("it has no service: set PersistentConfig.Committer, or give the system a default with Committer.MakeDefault")
+
+// check says what is wrong with what the user has set.
+func (c PersistentConfig) check() error {
+	if err := c.Upgrades.Check(c.Schema); err != nil {
+		return fmt.Errorf("Upgrades: %w", err)
+	}
+	return nil
+}
 
 // serviceOf finds the committer of an actor.
 func (c PersistentConfig) serviceOf(sys *actor.System, user PersistentActor) (*Committer, error) {

@@ -54,6 +54,9 @@ type (
 func (h *persistentHost) PreStart(ctx *actor.Context) error {
 	h.self, h.key = ctx.Self(), h.user.PersistenceID()
 	err := h.key.Check()
+	if err == nil {
+		err = h.cfg.check()
+	}
 	if err != nil {
 		return fmt.Errorf("start %s: %w", h.key, err)
 	}

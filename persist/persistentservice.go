@@ -70,7 +70,7 @@ type PersistentServiceManager[T any] struct {
 	// this program's are read all the same.
 	Codec snapshot.Codec
 	// Schema is the version of T, and Upgrades carry jobs of earlier versions
-	// forward.
+	// forward, as those of PersistentConfig do.
 	Schema   uint32
 	Upgrades snapshot.Upgrades
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/twinsrv/twinsrv/actor/patterns"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/persist/persisttest"
+	"github.com/twinsrv/twinsrv/snapshot"
 )
 
 // errand is a job of the tests.
@@ -419,11 +420,14 @@ func TestSendersHearOfTheirJobs(t *testing.T) {
 
 func TestBadManagersOfJobs(t *testing.T) {
 	work := func(context.Context, persist.Job[errand]) error { return nil }
+	upgrades := snapshot.Upgrades{2: func(map[string]any) error { return nil }}
 	for want, props := range map[string]actor.Props{
 		"neither a Worker nor Work": errands{Name: "a"}.Props(),
 		"set one of them":           errands{Name: "a", Work: work, Worker: (&office{}).worker()}.Props(),
 		"name has 0 bytes":          errands{Work: work}.Props(),
 		"it has no service":         errands{Name: "a", Work: work}.Props(),
+		"the upgrade from schema version 2 would never run":                          errands{Name: "a", Work: work, Schema: 2, Upgrades: upgrades}.Props(),
+		"start tills/t: Upgrades: the upgrade from schema version 2 would never run": persist.PersistentConfig{Schema: 2, Upgrades: upgrades}.Props(func() persist.PersistentActor { return &till{} }),
 		"is unexported": persist.PersistentServiceManager[struct{ n int }]{
 			Name: "a", Work: func(context.Context, persist.Job[struct{ n int }]) error { return nil },
 		}.Props(),

@@ -60,7 +60,10 @@ func (c *serviceConfig) check() error {
 	if err := c.key.Check(); err != nil {
 		return err
 	}
-	return c.persistent.Codec.Check(c.payload)
+	if err := c.persistent.Codec.Check(c.payload); err != nil {
+		return err
+	}
+	return c.persistent.check()
 }
 
 // pause is how long a job waits behind so many attempts.

@@ -62,8 +62,8 @@ func (u Upgrades) Apply(c Codec, data []byte, from, to uint32) ([]byte, error) {
 func (u Upgrades) Check(version uint32) error {
 	for _, from := range slices.Sorted(maps.Keys(u)) {
 		if from >= version {
-			return fmt.Errorf("the upgrade from schema version %d would never run, since the present Version is %d: "+
-				"an upgrade stands under the version that it starts from; raise Version to %d, or mend its key", from, version, uint64(from)+1)
+			return fmt.Errorf("the upgrade from schema version %d would never run, since the present version is %d: "+
+				"an upgrade stands under the version that it starts from; raise the version to %d, or mend its key", from, version, uint64(from)+1)
 		}
 	}
 	return nil
