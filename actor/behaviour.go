@@ -15,7 +15,7 @@ type again struct{ value any }
 // Become replaces the handler that messages go to, from the next one on. A
 // restart goes back to Receive.
 func (c *Context) Become(f ActorFunc) {
-	c.must()
+	c.needs("Become", f)
 	x := c.ref().extras()
 	if n := len(x.behaviours); n > 0 {
 		x.behaviours[n-1] = f
@@ -26,9 +26,16 @@ func (c *Context) Become(f ActorFunc) {
 
 // BecomeStacked is Become, but Unbecome comes back to the handler before.
 func (c *Context) BecomeStacked(f ActorFunc) {
-	c.must()
+	c.needs("BecomeStacked", f)
 	x := c.ref().extras()
 	x.behaviours = append(x.behaviours, f)
+}
+
+func (c *Context) needs(method string, f ActorFunc) {
+	c.must()
+	if f == nil {
+		panic("actor: " + method + " of " + c.ref().Path() + " needs a function, not nil")
+	}
 }
 
 // Unbecome undoes the last BecomeStacked. Without any, it goes back to Receive.

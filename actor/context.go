@@ -3,6 +3,7 @@ package actor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 
 // Context is what a handler gets beside the message. It belongs to the call
 // that it was handed to, and is used again for the next message: keep none of
-// it. Self, System, Parent, Logger and Now may be called at any time from any
-// goroutine. The other methods panic outside a call, and must not be called
+// it. Self, System, Parent, Grandparent, Children, Select, Stop, StopChild, Stopping,
+// Logger and Now may be called at any time from any goroutine. The other methods panic outside a call, and must not be called
 // from another goroutine than the handler's. To do something later, keep
 // Self and send a message; to answer later, use Defer; to work in another
 // goroutine, use PipeTo.
@@ -176,7 +177,7 @@ func (c *Context) letGo() {
 
 // Forward passes the message on with its sender and its ask, which this handler
 // then can answer no more. An error says that it was not taken; then it is still
-// this handler's.
+// this handler's. To nil it is a dead letter.
 func (c *Context) Forward(to Target) error { return c.ForwardAs(to, c.call.msg.Payload) }
 
 // ForwardAs is Forward with another payload in place of the message's. Whoever
@@ -186,7 +187,9 @@ func (c *Context) ForwardAs(to Target, payload any) error {
 	c.must()
 	m := c.call.msg
 	m.Payload = payload
-	if r, ok := to.(*Ref); ok {
+	if r, ok := to.(*Ref); to == nil || ok && r == nil {
+		c.ref().sys.deadLetter("", m, errNobody)
+	} else if ok {
 		if err := r.postBy(m, c.call.worker); err != nil {
 			return err
 		}
@@ -203,9 +206,12 @@ func (c *Context) ForwardAs(to Target, payload any) error {
 
 // TryForward is Forward to an actor that may have stopped: then it returns
 // ErrStopped instead of making a dead letter, and the message is still this
-// handler's.
+// handler's. To nil the error wraps ErrNotFound.
 func (c *Context) TryForward(to *Ref) error {
 	c.must()
+	if to == nil {
+		return fmt.Errorf("%w: %w", ErrNotFound, errNobody)
+	}
 	if err := to.enqueue(c.call.msg, c.call.worker); err != nil {
 		return err
 	}
@@ -229,11 +235,16 @@ func (c *Context) Defer() *Promise {
 
 // Spawn makes a child; see Ref.Spawn.
 func (c *Context) Spawn(name string, p Props) (*Ref, error) {
+	c.must()
 	return c.ref().spawnBy(name, p, c.call.worker)
 }
 
-// Stop asks a child, or any actor, to stop; see Ref.Stop.
-func (c *Context) Stop(child *Ref) { child.Stop() }
+// Stop asks a child, or any actor, to stop; see Ref.Stop. With nil it does nothing.
+func (c *Context) Stop(child *Ref) {
+	if child != nil {
+		child.Stop()
+	}
+}
 
 // StopChild asks the child of that name to stop; see Ref.StopChild.
 func (c *Context) StopChild(name string) bool { return c.ref().StopChild(name) }

@@ -23,9 +23,10 @@ type ZombieMsg struct {
 // DeadLetters is where messages to nowhere go. Sends to the actor
 // /system/deadletters end here too.
 type DeadLetters struct {
-	count atomic.Uint64
-	sys   *System
-	hub   hub[ZombieMsg]
+	count   atomic.Uint64
+	sys     *System
+	hub     hub[ZombieMsg]
+	telling atomic.Int32 // calls of subscribers' functions
 }
 
 // DeadLetters returns the system's dead letters.
@@ -33,18 +34,26 @@ func (s *System) DeadLetters() *DeadLetters { return &s.letters }
 
 // Subscribe has f called for each dead letter from now on, in the call of
 // whoever sent it, so also concurrently. f must not block; a panic in it is
-// logged. A ZombieMsg that f sends on to a stopped actor is counted and not
-// published again.
+// logged. A dead letter that f makes, by telling a stopped actor of one say, is
+// counted and not published, and neither is a ZombieMsg that is sent on in vain.
 func (d *DeadLetters) Subscribe(f func(ZombieMsg)) (cancel func()) {
-	return d.hub.add(&subscription[ZombieMsg]{f: f})
+	return d.hub.add(&subscription[ZombieMsg]{f: func(z ZombieMsg) {
+		d.telling.Add(1)
+		defer d.telling.Add(-1)
+		tellOf(z, f)
+	}})
 }
 
+// tellOf is what Publish finds on the stack of a subscriber who makes a letter.
+//
+//go:noinline
+func tellOf(z ZombieMsg, f func(ZombieMsg)) { f(z) }
+
 // SubscribeRef has r told each dead letter as a ZombieMsg from now on, until it
-// stops. It is told nothing while its mailbox is full. The same comes of
-// sending Subscribe to /system/deadletters.
-func (d *DeadLetters) SubscribeRef(r *Ref) (cancel func()) {
-	return d.hub.add(&subscription[ZombieMsg]{ref: r})
-}
+// stops. It is told nothing of what it has sent itself, and nothing while its
+// mailbox is full. The same comes of sending Subscribe to /system/deadletters, and
+// twice is once.
+func (d *DeadLetters) SubscribeRef(r *Ref) (cancel func()) { return d.hub.addRef(r) }
 
 // Count returns how many dead letters there have been.
 func (d *DeadLetters) Count() uint64 { return d.count.Load() }
@@ -55,13 +64,13 @@ func (d *DeadLetters) Publish(z ZombieMsg) {
 	if !d.hub.heard() {
 		return
 	}
-	if _, again := z.Message.Payload.(ZombieMsg); again {
+	if _, again := z.Message.Payload.(ZombieMsg); again || d.telling.Load() > 0 && onStack(tellOf) {
 		return
 	}
 	if z.At.IsZero() {
 		z.At = d.sys.Now()
 	}
-	d.hub.publish(d.sys, z)
+	d.hub.publish(d.sys, z, z.Message.Sender)
 }
 
 // deadLetter publishes m and then ends its ask: who was told that it failed finds

@@ -65,15 +65,13 @@ func (e *Events) Subscribe(f func(Event)) (cancel func()) {
 
 // SubscribeRef has r told each Event from now on, until it stops. It is told
 // nothing while its mailbox is full. The same comes of sending Subscribe to
-// /system/events.
-func (e *Events) SubscribeRef(r *Ref) (cancel func()) {
-	return e.hub.add(&subscription[Event]{ref: r})
-}
+// /system/events, and twice is once.
+func (e *Events) SubscribeRef(r *Ref) (cancel func()) { return e.hub.addRef(r) }
 
 func (e *Events) publish(ev Event) {
 	if e.hub.heard() {
 		ev.At = e.sys.Now()
-		e.hub.publish(e.sys, ev)
+		e.hub.publish(e.sys, ev, nil)
 	}
 }
 

@@ -54,7 +54,7 @@ type Timer interface {
 // Worker is what runs a turn.
 type Worker interface {
 	// Wake queues a task that this turn's handler made ready; the worker may
-	// run it next.
+	// run it next. The task is of the same system.
 	Wake(t Task)
 	// Budget is how many messages a turn may handle, at most limit.
 	Budget(limit int) int
@@ -72,9 +72,24 @@ func (t Task) Run(w Worker) (again bool) {
 			t.r.exited()
 		}
 	}()
-	again = t.r.turn(&call{worker: w})
+	again = t.r.turn(&call{worker: within{w, t.r.sys}})
 	returned = true
 	return again
+}
+
+// within is a worker for the tasks of one system.
+type within struct {
+	Worker
+	sys *System
+}
+
+// Wake schedules what is another system's there.
+func (w within) Wake(t Task) {
+	if t.r.sys != w.sys {
+		t.r.sys.exec.Schedule(t)
+		return
+	}
+	w.Worker.Wake(t)
 }
 
 // Name is the actor's name, for traces.

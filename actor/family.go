@@ -36,7 +36,7 @@ func (r *Ref) Spawn(name string, p Props) (*Ref, error) { return r.spawnBy(name,
 
 // spawnBy is Spawn. w is the worker whose handler spawns, or nil.
 func (r *Ref) spawnBy(name string, p Props, w Worker) (*Ref, error) {
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return nil, fmt.Errorf("spawn %q under %s: %w", name, r.Path(), err)
 	}
 	if name != "" {
@@ -44,7 +44,7 @@ func (r *Ref) spawnBy(name string, p Props, w Worker) (*Ref, error) {
 			return nil, fmt.Errorf("spawn under %s: %w", r.Path(), err)
 		}
 	}
-	f := r.family()
+	f, l := r.family(), newLane(p.Mailbox)
 	f.mu.Lock()
 	if f.closed {
 		f.mu.Unlock()
@@ -57,7 +57,7 @@ func (r *Ref) spawnBy(name string, p Props, w Worker) (*Ref, error) {
 		f.mu.Unlock()
 		return nil, fmt.Errorf("spawn %q under %s: %w", name, r.Path(), ErrAlreadyExists)
 	}
-	child := newRef(r.sys, r, name, number, &p, f)
+	child := newRef(r.sys, r, name, number, &p, l, f)
 	f.kids.put(child)
 	f.mu.Unlock()
 	child.wake(w)
@@ -68,8 +68,8 @@ func (r *Ref) spawnBy(name string, p Props, w Worker) (*Ref, error) {
 // created says which. It is atomic: of many callers one creates. A child that
 // no longer takes messages is replaced at once, and ends on its own; then
 // messages that reach the new one directly may be handled before those that
-// the old one had left and OnAbsent hands over. props may be called without its
-// result being used. The errors are those of Spawn but ErrAlreadyExists.
+// the old one had left and OnAbsent hands over. props and Mailbox.New may be
+// called without their results being used. The errors are those of Spawn but ErrAlreadyExists.
 func (r *Ref) EnsureChild(name string, props func() Props) (child *Ref, created bool, err error) {
 	f := r.family()
 	f.mu.Lock()
@@ -85,9 +85,10 @@ func (r *Ref) EnsureChild(name string, props func() Props) (child *Ref, created 
 		return nil, false, fmt.Errorf("child %q of %s: %w", name, r.Path(), err)
 	}
 	p := props()
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return nil, false, fmt.Errorf("child %q of %s: %w", name, r.Path(), err)
 	}
+	l := newLane(p.Mailbox)
 	f.mu.Lock()
 	if child, err = f.live(name); child != nil || err != nil {
 		f.mu.Unlock()
@@ -100,7 +101,7 @@ func (r *Ref) EnsureChild(name string, props func() Props) (child *Ref, created 
 		f.kids.drop(old)
 		f.replace(old)
 	}
-	child = newRef(r.sys, r, name, numberOf(name), &p, f)
+	child = newRef(r.sys, r, name, numberOf(name), &p, l, f)
 	f.kids.put(child)
 	f.mu.Unlock()
 	r.sys.exec.Schedule(Task{child})

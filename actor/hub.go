@@ -38,14 +38,15 @@ func (h *hub[T]) add(sub *subscription[T]) (cancel func()) {
 	return func() { h.remove(func(s *subscription[T]) bool { return s == sub }) }
 }
 
-// addOnce adds an actor that is not subscribed yet.
-func (h *hub[T]) addOnce(r *Ref) {
+// addRef adds an actor that is not subscribed yet.
+func (h *hub[T]) addRef(r *Ref) (cancel func()) {
 	h.change(func(list []*subscription[T]) []*subscription[T] {
 		if slices.ContainsFunc(list, func(s *subscription[T]) bool { return s.ref == r }) {
 			return list
 		}
 		return append(list, &subscription[T]{ref: r})
 	})
+	return func() { h.removeRef(r) }
 }
 
 func (h *hub[T]) remove(which func(*subscription[T]) bool) {
@@ -68,9 +69,10 @@ func (h *hub[T]) change(f func([]*subscription[T]) []*subscription[T]) {
 	h.subs.Store(&list)
 }
 
-// publish never blocks for an actor. One that has stopped is unsubscribed, and
-// makes no dead letter, so that dead letters about dead letters cannot come up.
-func (h *hub[T]) publish(s *System, v T) {
+// publish never blocks for an actor, and does not tell but, if that is one. One
+// that has stopped is unsubscribed, and makes no dead letter, so that dead letters
+// about dead letters cannot come up.
+func (h *hub[T]) publish(s *System, v T, but *Ref) {
 	subs := h.subs.Load()
 	if subs == nil {
 		return
@@ -80,6 +82,9 @@ func (h *hub[T]) publish(s *System, v T) {
 			if err := protect(func() error { sub.f(v); return nil }); err != nil {
 				s.log.Error("a subscriber panicked", "of", v, "err", err)
 			}
+			continue
+		}
+		if sub.ref == but {
 			continue
 		}
 		switch err := sub.ref.enqueue(Message{Payload: v}, nil); {
@@ -98,9 +103,9 @@ func (s *System) subscribe(at, r *Ref) bool {
 	case r == nil || at.parent != s.system:
 		return false
 	case at.name == "events":
-		s.events.hub.addOnce(r)
+		s.events.hub.addRef(r)
 	default:
-		s.letters.hub.addOnce(r)
+		s.letters.hub.addRef(r)
 	}
 	return true
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
-	"runtime"
 	"slices"
 	"time"
 )
@@ -32,7 +30,12 @@ type blocked struct {
 	taken bool
 }
 
+// newLane returns nil where the mailbox is the actor's own two slices. It may call
+// the user's code, so hold no lock.
 func newLane(m Mailbox) *lane {
+	if m.capacity() >= 0 {
+		return nil
+	}
 	if m.New == nil {
 		return &lane{q: &bounded{limit: m.Capacity, dropOldest: m.Policy == DropOldest}}
 	}
@@ -243,26 +246,4 @@ func (r *Ref) awaitRoom(ctx context.Context, limit time.Duration, m Message) err
 
 // inTurn says whether the calling goroutine is in an actor's turn. Only who is
 // about to wait asks, so it may take its time to look.
-func inTurn() bool {
-	turn := reflect.ValueOf((*Ref).turn).Pointer()
-	var pcs [64]uintptr
-	for skip := 2; ; skip += len(pcs) {
-		n := runtime.Callers(skip, pcs[:])
-		if n == 0 {
-			return false
-		}
-		frames := runtime.CallersFrames(pcs[:n])
-		for {
-			f, more := frames.Next()
-			if f.Entry == turn {
-				return true
-			}
-			if !more {
-				break
-			}
-		}
-		if n < len(pcs) {
-			return false
-		}
-	}
-}
+func inTurn() bool { return onStack((*Ref).turn) }

@@ -170,19 +170,24 @@ func (r *Ref) finish() {
 	r.unset(urgent)
 	r.mu.Unlock()
 
+	hook, _ := r.instance.(PostStopper)
+	worker := r.call.worker
+	if hook != nil {
+		worker = nil // nobody waits behind a hook that may take its time
+	}
 	if p := r.parent; p != nil && p.hears(r) && !p.is(ending) {
-		p.hear(r, reason, r.call.worker)
+		p.hear(r, reason, worker)
 	}
 	if mutant.On(mutant.TerminatedLost) {
 		watchers = nil
 	}
 	for _, w := range watchers {
-		w.hear(r, reason, r.call.worker)
+		w.hear(r, reason, worker)
 	}
-	if p, ok := r.instance.(PostStopper); ok {
+	if hook != nil {
 		r.extras().inPostStop = true
 		r.context().begin(Message{})
-		err := protect(func() error { p.PostStop(r.context()); return nil })
+		err := protect(func() error { hook.PostStop(r.context()); return nil })
 		r.context().end()
 		if err != nil {
 			r.sys.log.Error("PostStop failed", "actor", r.Path(), "err", err)
@@ -192,7 +197,6 @@ func (r *Ref) finish() {
 }
 
 func (r *Ref) finishAfterPostStop() {
-	r.unwatchAll()
 	r.cancelTimers()
 	r.phase = phaseGone
 	r.instance, r.extra = nil, nil

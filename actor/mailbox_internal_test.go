@@ -169,7 +169,7 @@ func TestNoMessageIsLostWhereAnActorComesToRest(t *testing.T) {
 }
 
 func TestALargeBufferThatIsLittleUsedIsDropped(t *testing.T) {
-	r := newRef(&System{}, nil, "", 0, &Props{}, nil)
+	r := newRef(&System{}, nil, "", 0, &Props{}, nil, nil)
 	r.batch, r.next = make([]Message, 1000), 1000
 	for i := range 2 * quietSwaps {
 		r.queue = append(r.queue, Message{Payload: i})
@@ -181,7 +181,7 @@ func TestALargeBufferThatIsLittleUsedIsDropped(t *testing.T) {
 
 func TestPutBackGoesToTheFront(t *testing.T) {
 	for _, used := range []int{0, 1, 2, 5} {
-		r := newRef(&System{}, nil, "", 0, &Props{}, nil)
+		r := newRef(&System{}, nil, "", 0, &Props{}, nil, nil)
 		for i := range 8 {
 			r.queue = append(r.queue, Message{Payload: i})
 		}

@@ -3,6 +3,7 @@ package actor
 import (
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -20,7 +21,9 @@ const (
 // monitor keeps handlers that block from stopping everybody else. It is awake
 // only while work is queued; then it looks every 10 ms which workers are in the
 // same turn as before, adds as many as stand still (see wanted), and lets that many
-// end when they move again.
+// end when they move again. Where goroutines wait for processors, a worker may only
+// be one of them; so it stands still there when it has been in its turn for longer
+// than such a wait and some computing take (see patience).
 type monitor struct {
 	d       *dispatcher
 	alarm   chan struct{}
@@ -30,6 +33,7 @@ type monitor struct {
 	surplus atomic.Int32 // workers that should end
 	step    int          // workers to add next, if those that were added last stand still
 	calm    int          // looks in a row that found nobody missing
+	busy    [4]int       // goroutines that ran or could at the last looks
 	warned  time.Time    // when a warning was logged last
 }
 
@@ -81,10 +85,13 @@ func (m *monitor) run() {
 // look finds who stands still, and adds workers in their place. The first look
 // only takes note.
 func (m *monitor) look(first bool) {
-	blocked := 0
+	blocked, standing, patience := 0, 0, m.patience(busyGoroutines())
 	for _, w := range *m.d.workers.Load() {
 		if w.still = m.standing(w, first); w.still >= blockedLooks {
 			blocked++
+		}
+		if w.still >= patience {
+			standing++
 		}
 		if w.still > 0 && w.next.Load() != nil {
 			if r := w.next.Swap(nil); r != nil {
@@ -99,14 +106,13 @@ func (m *monitor) look(first bool) {
 	d := m.d
 	d.mu.Lock()
 	n := len(*d.workers.Load())
-	moving := n - int(m.stuck.Load())
-	add := min(m.wanted(moving, n-moving, processorIdle), d.base+maxStanding-n)
-	capped := add < d.base-moving
+	add := min(m.wanted(n-standing, standing, patience), d.base+maxStanding-n)
+	capped := add < d.base-(n-standing)
 	if add > 0 && !d.closed {
 		d.grow(add)
 	}
 	d.mu.Unlock()
-	m.surplus.Store(int32(max(0, moving-d.base)))
+	m.surplus.Store(int32(max(0, n-int(m.stuck.Load())-d.base)))
 	if add > 0 {
 		d.log.Debug("workers added for those that stand still", "added", add, "workers", n+add)
 	}
@@ -115,30 +121,42 @@ func (m *monitor) look(first bool) {
 }
 
 // wanted is how many workers to add, so that as many move as there were. As long as
-// those that were added come to stand still as well, and a processor is idle, so that
-// their handlers block and do not compute, it is twice as many each time: who waits
-// behind thousands that block does so for some looks, not for thousands.
-func (m *monitor) wanted(moving, stuck int, idle func() bool) int {
+// those that were added come to stand still as well it is twice as many each time: who
+// waits behind thousands that block does so for some looks, not for thousands. Those of
+// them that compute are among the busy goroutines; for these, more would only make all
+// of them slower, and there are no more than as many as the others need.
+func (m *monitor) wanted(moving, standing, patience int) int {
 	add := m.d.base - moving
 	if add <= 0 {
-		if m.calm++; m.calm > 1 { // a worker moves for one look before it stands still
+		if m.calm++; m.calm > patience { // so long a worker moves before it stands still
 			m.step = 0
 		}
 		return add
 	}
-	if next := min(m.step, stuck); next > add && idle() {
-		add = next
-	}
+	add = max(add, min(m.step, standing-slices.Min(m.busy[:])))
 	m.step, m.calm = 2*add, 0
 	return add
 }
 
-// processorIdle says that there are fewer goroutines that run, or could, than
-// processors. The monitor's own does not count.
-func processorIdle() bool {
+// patience is for how many looks a worker is in the same turn before it stands still:
+// one while a processor is idle, else what many goroutines of 10 ms each take that wait
+// for one, times eight for a turn of 32 messages that compute. What the runtime counts
+// flickers, so that the least of some looks tells more.
+func (m *monitor) patience(busy int) int {
+	copy(m.busy[1:], m.busy[:])
+	m.busy[0] = busy
+	least, processors := slices.Min(m.busy[:]), runtime.GOMAXPROCS(0)
+	if least < processors {
+		return 1
+	}
+	return 8 * ((least + processors - 1) / processors)
+}
+
+// busyGoroutines is how many goroutines run, or could, beside the monitor's own.
+func busyGoroutines() int {
 	busy := []metrics.Sample{{Name: "/sched/goroutines/running:goroutines"}, {Name: "/sched/goroutines/runnable:goroutines"}}
 	metrics.Read(busy)
-	return busy[0].Value.Uint64()+busy[1].Value.Uint64() <= uint64(runtime.GOMAXPROCS(0))
+	return max(int(busy[0].Value.Uint64()+busy[1].Value.Uint64())-1, 0)
 }
 
 // standing looks at one worker, and returns for how many looks in a row it has

@@ -99,7 +99,7 @@ func TestTheMonitorMarksWhoStandsStill(t *testing.T) {
 func TestTheMonitorMovesWhatABlockedWorkerWasToRunNext(t *testing.T) {
 	d, _ := still(2)
 	a, b := (*d.workers.Load())[0], (*d.workers.Load())[1]
-	next := &Ref{}
+	next := &Ref{sys: &System{own: d}}
 	a.Wake(Task{next})
 	d.monitor.look(true)
 	require.Nil(t, d.fetch(b, true))
@@ -114,49 +114,129 @@ func TestTheMonitorMovesWhatABlockedWorkerWasToRunNext(t *testing.T) {
 // look; of those that compute, and of few, as many as the processors.
 func TestTheMonitorAddsMoreWhereWhatItAddedBlocksToo(t *testing.T) {
 	for name, c := range map[string]struct {
-		idle   bool
+		busy   int
 		moving []int // at each look, beside those that stand still
 		want   []int
 	}{
-		"all block":      {true, []int{0, 2, 0, 4, 0, 8, 0}, []int{2, 0, 4, -2, 8, -6, 16}},
-		"in two steps":   {true, []int{1, 1, 1, 2, 0, 6}, []int{1, 2, 4, 0, 8, -4}},
-		"they compute":   {false, []int{0, 2, 0, 2, 0}, []int{2, 0, 2, 0, 2}},
-		"one at a time":  {true, []int{1, 2, 2, 1, 2, 2, 1}, []int{1, 0, 0, 1, 0, 0, 1}},
-		"then no longer": {true, []int{0, 2, 0, 2, 2, 0}, []int{2, 0, 4, 0, 0, 2}},
+		"all block":      {0, []int{0, 2, 0, 4, 0, 8, 0}, []int{2, 0, 4, -2, 8, -6, 16}},
+		"in two steps":   {0, []int{1, 1, 1, 2, 0, 6}, []int{1, 2, 4, 0, 8, -4}},
+		"they compute":   {1000, []int{0, 2, 0, 2, 0}, []int{2, 0, 2, 0, 2}},
+		"but for three":  {997, []int{0, 2, 0, 2, 0}, []int{2, 0, 3, 0, 3}},
+		"one at a time":  {0, []int{1, 2, 2, 1, 2, 2, 1}, []int{1, 0, 0, 1, 0, 0, 1}},
+		"then no longer": {0, []int{0, 2, 0, 2, 2, 0}, []int{2, 0, 4, 0, 0, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, _ := still(2)
+			m := monitorOf(2, c.busy)
 			var got []int
 			for _, moving := range c.moving {
-				got = append(got, d.monitor.wanted(moving, 1000, func() bool { return c.idle }))
+				got = append(got, m.wanted(moving, 1000, 1))
 			}
 			require.Equal(t, c.want, got)
 		})
 	}
-	d, _ := still(2)
-	m := &d.monitor
+	m := monitorOf(2, 0)
 	for range 10 {
-		m.wanted(0, 1000, func() bool { return true })
+		m.wanted(0, 1000, 1)
 	}
-	require.Equal(t, 100, m.wanted(0, 100, func() bool { return true }), "never more than stand still")
+	require.Equal(t, 100, m.wanted(0, 100, 1), "never more than stand still")
 	m.look(true)
-	require.Equal(t, 2, m.wanted(0, 100, func() bool { return true }), "it was at rest meanwhile")
+	require.Equal(t, 2, m.wanted(0, 100, 1), "it was at rest meanwhile")
+	m.wanted(0, 100, 8)
+	for range 8 {
+		m.wanted(2, 100, 8)
+	}
+	require.Equal(t, 8, m.wanted(0, 100, 8), "so long nobody has stood still for long enough")
+	for range 9 {
+		m.wanted(2, 100, 8)
+	}
+	require.Equal(t, 2, m.wanted(0, 100, 8))
 }
 
-func TestAProcessorIsIdle(t *testing.T) {
-	require.Eventually(t, processorIdle, waitTest, tickTest)
+func monitorOf(workers, busy int) *monitor {
+	d, _ := still(workers)
+	for i := range d.monitor.busy {
+		d.monitor.busy[i] = busy
+	}
+	return &d.monitor
+}
+
+// While a processor is idle, who is in the same turn at the second look blocks; else
+// only who is there for longer than goroutines wait for a processor. One look that
+// finds an idle one is enough for some of them.
+func TestTheMonitorIsPatientWhereGoroutinesWait(t *testing.T) {
+	p := runtime.GOMAXPROCS(0)
+	for busy, want := range map[int]int{0: 1, p - 1: 1, p: 8, p + 1: 16, 2 * p: 16, 20 * p: 160} {
+		require.Equal(t, want, monitorOf(p, busy).patience(busy), busy)
+	}
+	m := monitorOf(p, 20*p)
+	for range len(m.busy) {
+		require.Equal(t, 1, m.patience(0))
+		m.patience(20 * p)
+		m.patience(20 * p)
+	}
+	m.patience(20 * p)
+	m.patience(20 * p)
+	require.Equal(t, 160, m.patience(20*p))
+}
+
+// looksOf has so many handlers queue for workers, and returns the number of workers
+// after each look. Each handler is in its turn for as many looks as turn says, with so
+// many busy goroutines beside; 0 is for ever.
+func looksOf(handlers, looks int, busy func(workers int) int, turn func(workers int) int) (workers []int) {
+	base := runtime.GOMAXPROCS(0)
+	m := monitorOf(base, 0)
+	var inTurn []int // for how many looks
+	n := base
+	for range looks {
+		for len(inTurn) < n && handlers > 0 {
+			inTurn = append(inTurn, 0)
+			handlers--
+		}
+		patience, standing := m.patience(busy(n)), 0
+		for i := range inTurn {
+			if inTurn[i]++; turn(n) > 0 && inTurn[i] > turn(n) {
+				inTurn[i] = 0 // the next one's
+				handlers--
+			}
+			if inTurn[i] > patience {
+				standing++
+			}
+		}
+		n += max(m.wanted(n-standing, standing, patience), 0)
+		workers = append(workers, n)
+	}
+	return workers
+}
+
+// Four hundred handlers that block for good have workers within some looks, also where
+// other goroutines keep the processors busy. Handlers that compute get no more than a
+// few, however many there are: more would only make them all slower.
+func TestTheMonitorTellsWhoBlocksFromWhoComputes(t *testing.T) {
+	p := runtime.GOMAXPROCS(0)
+	forEver := func(int) int { return 0 }
+	blocked := looksOf(400, 200, func(int) int { return 0 }, forEver)
+	require.Greater(t, blocked[30], 400)
+	beside := looksOf(400, 300, func(int) int { return p }, forEver)
+	require.Greater(t, beside[250], 400)
+	computing := looksOf(1_000_000, 3000, func(n int) int { return n }, func(n int) int { return 4 * n / p }) // 32 ms each
+	require.LessOrEqual(t, computing[len(computing)-1], 2*p)
+}
+
+func TestBusyGoroutinesAreCounted(t *testing.T) {
 	var computing atomic.Bool
 	var all sync.WaitGroup
 	computing.Store(true)
-	for range 4 * runtime.GOMAXPROCS(0) {
+	many := 4 * runtime.GOMAXPROCS(0)
+	for range many {
 		all.Go(func() {
 			for computing.Load() {
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return !processorIdle() }, waitTest, tickTest)
+	require.Eventually(t, func() bool { return busyGoroutines() >= many }, waitTest, tickTest)
 	computing.Store(false)
 	all.Wait()
+	require.Eventually(t, func() bool { return busyGoroutines() < runtime.GOMAXPROCS(0) }, waitTest, tickTest)
 }
 
 // A worker is parked as long as it waits, and only then.

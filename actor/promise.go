@@ -60,7 +60,7 @@ func (s *System) NewPromise() *Promise {
 }
 
 // OnReply returns a promise that calls f with its answer, once, in the call of
-// whoever answers. f must not block.
+// whoever answers. f must not block; a panic in it is logged.
 func (s *System) OnReply(f func(v any, err error)) *Promise {
 	return &Promise{sys: s, onReply: f}
 }
@@ -101,7 +101,9 @@ func (p *Promise) resolve(v any, err error) bool {
 // deliver hands over the outcome. before is the word as it was open.
 func (p *Promise) deliver(before uint64, v any, err error) {
 	if p.onReply != nil {
-		p.onReply(v, err)
+		if failure := protect(func() error { p.onReply(v, err); return nil }); failure != nil {
+			p.sys.log.Error("a function of OnReply panicked", "err", failure)
+		}
 		return
 	}
 	p.v, p.err = v, err
@@ -211,11 +213,7 @@ type waitError struct{ cause error }
 func (w waitError) Error() string { return w.cause.Error() }
 
 func asWait(err error) (waitError, bool) {
-	if err == nil {
-		return waitError{}, false
-	}
-	var w waitError
-	ok := errors.As(err, &w)
+	w, ok := err.(waitError) //nolint:errorlint // never wrapped; what a handler gave may say yes to any As
 	return w, ok
 }
 

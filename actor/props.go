@@ -86,7 +86,9 @@ func PropsOf(f func() Actor) Props { return Props{New: f} }
 // PropsFunc returns Props for an actor that is only a function.
 func PropsFunc(f ActorFunc) Props { return Props{New: func() Actor { return f }} }
 
-func (p *Props) check() error {
+// Check says, with an error that wraps ErrInvalid, why no actor can be made of the
+// props, or returns nil. Spawn checks by itself.
+func (p *Props) Check() error {
 	switch {
 	case p.New == nil:
 		return fmt.Errorf("%w: Props.New is nil; set the function that makes the actor", ErrInvalid)

@@ -102,6 +102,7 @@ func (g *guarded) do(f func()) {
 }
 
 func (g *guarded) Push(m Message) (evicted *Message, err error) {
+	m.Reply.pin() // the queue may hand it out twice, or answer it
 	g.do(func() { evicted, err = g.q.Push(m) })
 	if g.broken != nil {
 		return nil, g.broken

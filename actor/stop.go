@@ -88,12 +88,17 @@ func unwrapOnce(err error) error {
 	return err
 }
 
-// late returns the paths of the actors that others wait for, sorted.
+// late returns the paths of the actors that others wait for, sorted: of those that
+// have not begun to stop, whose children were not asked to, and of those that have and
+// have no children left.
 func (s *System) late() []string {
 	var paths []string
 	var visit func(r *Ref)
 	visit = func(r *Ref) {
-		kids := r.unfinished()
+		var kids []*Ref
+		if r.Stopped() {
+			kids = r.unfinished()
+		}
 		for _, c := range kids {
 			visit(c)
 		}
@@ -101,7 +106,11 @@ func (s *System) late() []string {
 			paths = append(paths, r.Path())
 		}
 	}
-	visit(s.user)
+	if s.user.hasFinished() {
+		visit(s.root)
+	} else {
+		visit(s.user)
+	}
 	slices.Sort(paths)
 	return paths
 }

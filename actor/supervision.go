@@ -104,8 +104,8 @@ func (s *Strategy) wait(restartsBefore int) time.Duration {
 		hi = time.Second
 	}
 	for range restartsBefore {
-		if lo >= hi {
-			break
+		if lo > hi/2 {
+			return hi
 		}
 		lo *= 2
 	}

@@ -97,7 +97,7 @@ func (s *System) plant() {
 	own.IgnoreChildren = true
 	root := own
 	root.Supervisor = &Strategy{Decide: func(error) Directive { return Resume }}
-	s.root = newRef(s, nil, "", 0, &root, nil)
+	s.root = newRef(s, nil, "", 0, &root, nil, nil)
 	s.exec.Schedule(Task{s.root})
 	s.user = s.mustSpawn(s.root, "user", own)
 	s.system = s.mustSpawn(s.root, "system", own)
@@ -137,7 +137,7 @@ func (s *System) mustSpawn(under *Ref, name string, p Props) *Ref {
 }
 
 // newRef makes a Ref, in parent's family unless that is nil. Its mu is held.
-func newRef(s *System, parent *Ref, name string, number uint32, p *Props, f *family) *Ref {
+func newRef(s *System, parent *Ref, name string, number uint32, p *Props, l *lane, f *family) *Ref {
 	r := &Ref{sys: s, parent: parent, newActor: p.New, capacity: p.Mailbox.capacity(), number: number, hold: holdPhase}
 	if r.capacity != 0 {
 		r.set(limited)
@@ -154,8 +154,8 @@ func newRef(s *System, parent *Ref, name string, number uint32, p *Props, f *fam
 	if p.Held {
 		r.hold |= holdUser
 	}
-	if r.capacity < 0 {
-		r.rarely().lane = newLane(p.Mailbox)
+	if l != nil {
+		r.rarely().lane = l
 	}
 	return r
 }

@@ -60,8 +60,7 @@ func (r *Ref) watch(t *Ref) {
 	x.watching[t] = struct{}{}
 	t.mu.Lock()
 	if !t.gone {
-		k := t.rarely()
-		k.watchers = append(k.watchers, r)
+		t.rarely().addWatcher(r)
 		t.mu.Unlock()
 		return
 	}
@@ -122,14 +121,17 @@ func (r *Ref) removeWatcher(w *Ref) {
 	r.mu.Unlock()
 }
 
-// unwatchAll lets go of all that r watches. The map's order shows nowhere.
-func (r *Ref) unwatchAll() {
-	if x := r.extra; x != nil {
-		for t := range x.watching {
-			t.removeWatcher(r)
+// addWatcher drops those that have stopped before it takes more room, so that at
+// least half of a long list are there. To look for each where it stops itself would
+// cost many watchers of one actor the square of their number.
+func (k *rare) addWatcher(r *Ref) {
+	if len(k.watchers) == cap(k.watchers) {
+		k.watchers = slices.DeleteFunc(k.watchers, func(w *Ref) bool { return w.is(ending) })
+		if len(k.watchers) > cap(k.watchers)/2 {
+			k.watchers = slices.Grow(k.watchers, len(k.watchers))
 		}
-		x.watching = nil
 	}
+	k.watchers = append(k.watchers, r)
 }
 
 // AwaitStop waits until r has stopped wholly: its children have, PostStop has

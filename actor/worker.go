@@ -92,6 +92,10 @@ func (w *worker) loop() {
 // Wake makes t what this worker runs next. What was to be next goes to the
 // ring, where others can steal it.
 func (w *worker) Wake(t Task) {
+	if t.r.sys.own != w.d { // two systems share nothing
+		t.r.sys.exec.Schedule(t)
+		return
+	}
 	before := w.next.Swap(t.r)
 	if before != nil {
 		w.queue(before)

@@ -67,7 +67,7 @@ func TestAWorkerLooksBeyondItsNextSlot(t *testing.T) {
 	w := newWorker(d)
 	d.workers.Store(&[]*worker{w})
 	d.monitor.init(d)
-	busy, ringed, global := &Ref{}, &Ref{}, &Ref{}
+	busy, ringed, global := &Ref{sys: &System{own: d}}, &Ref{}, &Ref{}
 	turnsUntil := func(want *Ref) int {
 		for n := 1; ; n++ {
 			w.Wake(Task{busy})

@@ -19,7 +19,7 @@ func alone() *worker {
 // looks has w find the same task n times, as if a handler woke it again and
 // again.
 func (w *worker) looks(n int) {
-	r := &Ref{}
+	r := &Ref{sys: &System{own: w.d}}
 	for range n {
 		w.Wake(Task{r})
 		w.find()

@@ -3,6 +3,7 @@ package router
 import (
 	"fmt"
 	"hash/fnv"
+	"runtime/debug"
 
 	"github.com/twinsrv/twinsrv/actor"
 )
@@ -50,19 +51,23 @@ func (r Route) String() string {
 type Keyed interface{ HashKey() string }
 
 // choose returns the index of the worker for a message, and whether another
-// may have it when that one is full.
-func (p *pool) choose(ctx *actor.Context, msg any) (at int, others bool) {
+// may have it when that one is full. The error is that of the message's key.
+func (p *pool) choose(ctx *actor.Context, msg any) (at int, others bool, err error) {
 	switch p.cfg.Route {
 	case Random:
-		return int(ctx.System().Uint64() % uint64(len(p.workers))), true
+		return int(ctx.System().Uint64() % uint64(len(p.workers))), true, nil
 	case ConsistentHash:
-		if key, ok := p.key(msg); ok {
-			return jump(hash(key), len(p.workers)), false
+		key, ok, err := p.key(msg)
+		if err != nil {
+			return 0, false, fmt.Errorf("%s: the key of a %T: %w", ctx.Self().Path(), msg, err)
+		}
+		if ok {
+			return jump(hash(key), len(p.workers)), false, nil
 		}
 	case LeastLoaded:
-		return p.leastLoaded(), true
+		return p.leastLoaded(), true, nil
 	}
-	return p.inTurn(), true
+	return p.inTurn(), true, nil
 }
 
 func (p *pool) inTurn() int {
@@ -92,14 +97,22 @@ func load(w *actor.Ref) int {
 	return w.Load()
 }
 
-func (p *pool) key(msg any) (string, bool) {
+// key calls the user's code, whose panic harms the message in hand and not the
+// workers with all that waits there.
+func (p *pool) key(msg any) (key string, ok bool, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &actor.PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
 	if p.cfg.HashKey != nil {
-		return p.cfg.HashKey(msg)
+		key, ok = p.cfg.HashKey(msg)
+		return key, ok, nil
 	}
-	if k, ok := msg.(Keyed); ok {
-		return k.HashKey(), true
+	if k, keyed := msg.(Keyed); keyed {
+		return k.HashKey(), true, nil
 	}
-	return "", false
+	return "", false, nil
 }
 
 func hash(key string) uint64 {

@@ -57,10 +57,11 @@ func Spawn(under Spawner, name string, cfg Config) (*actor.Ref, error) {
 // Props returns the props of a router.
 func Props(cfg Config) (actor.Props, error) {
 	switch {
-	case cfg.Worker.New == nil:
-		return actor.Props{}, fmt.Errorf("router: %w: Config.Worker has no New", actor.ErrInvalid)
 	case cfg.Route > LeastLoaded:
 		return actor.Props{}, fmt.Errorf("router: %w: unknown route %d", actor.ErrInvalid, cfg.Route)
+	}
+	if err := cfg.Worker.Check(); err != nil {
+		return actor.Props{}, fmt.Errorf("router: Config.Worker: %w", err)
 	}
 	if cfg.Workers == 0 {
 		cfg.Workers = 8
@@ -105,12 +106,15 @@ func (p *pool) Receive(ctx *actor.Context, msg any) error {
 	if p.cfg.Route == Broadcast {
 		return p.broadcast(ctx, msg)
 	}
-	at, others := p.choose(ctx, msg)
+	at, others, err := p.choose(ctx, msg)
+	if err != nil {
+		p.refuse(ctx, ctx.Message(), err)
+		return nil
+	}
 	tries := 1
 	if others {
 		tries = len(p.workers)
 	}
-	var err error
 	for i := range tries {
 		if err = p.pass(ctx, (at+i)%len(p.workers)); err == nil {
 			return nil
