@@ -94,7 +94,11 @@ func (d *dispatcher) schedule(t Task) scheduled {
 	if handed {
 		w.handed = t.r
 	} else {
-		d.global.push(t.r)
+		if t.r.is(urgent) { // who is to stop does not wait behind what all others have to do
+			d.global.pushFront(t.r)
+		} else {
+			d.global.push(t.r)
+		}
 		note(&d.queued, true)
 	}
 	d.mu.Unlock()

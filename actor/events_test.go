@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -164,4 +165,56 @@ func TestSubscribersHearOfAnEndBeforeWhoWaitsForIt(t *testing.T) {
 	close(goOn)
 	awaitStop(t, child)
 	awaitStop(t, parent)
+}
+
+// A subscriber of dead letters whose own messages are dead letters, too, hears of the
+// others' alone, as a function and as an actor; all are counted.
+func TestASubscriberHearsNothingOfItsOwnDeadLetters(t *testing.T) {
+	forms(t, func(t *testing.T, sys *actor.System) {
+		dead := spawn(t, sys, "dead", idle())
+		dead.Stop()
+		awaitStop(t, dead)
+		var heard atomic.Int32
+		sys.DeadLetters().Subscribe(func(actor.ZombieMsg) {
+			heard.Add(1)
+			_ = dead.Tell("a letter")
+			_ = sys.Select("nobody").Post(actor.Message{Payload: "another"})
+		})
+		logger := spawn(t, sys, "logger", actor.PropsFunc(func(ctx *actor.Context, msg any) error {
+			_ = ctx.Tell(dead, "one more")
+			ctx.Respond("thank you") // to nobody
+			return nil
+		}))
+		sys.DeadLetters().SubscribeRef(logger)
+		require.NoError(t, dead.Tell(1))
+		// The letter, two of the function's; two of the actor's about the first, and
+		// of the function's two about each of these.
+		until(t, sys, func() bool { return sys.DeadLetters().Count() == 9 && logger.Load() == 0 })
+		require.EqualValues(t, 3, heard.Load())
+		require.NoError(t, dead.Tell(2))
+		until(t, sys, func() bool { return sys.DeadLetters().Count() == 18 && logger.Load() == 0 })
+		require.EqualValues(t, 6, heard.Load())
+	})
+}
+
+func TestToSubscribeTwiceIsToSubscribeOnce(t *testing.T) {
+	sys, exec := seededSystem(t, 1)
+	once, twice := actortest.NewProbe(t, sys, "once"), actortest.NewProbe(t, sys, "twice")
+	exec.Run()
+	cancel := sys.DeadLetters().SubscribeRef(twice.Ref())
+	for _, p := range []*actortest.Probe{once, twice, twice} {
+		sys.DeadLetters().SubscribeRef(p.Ref())
+		sys.Events().SubscribeRef(p.Ref())
+	}
+	dead := spawn(t, sys, "dead", idle())
+	exec.Run()
+	dead.Stop()
+	exec.Run()
+	require.NoError(t, dead.Tell(1))
+	exec.Run()
+	require.Equal(t, once.Len(), twice.Len())
+	cancel()
+	require.NoError(t, dead.Tell(2))
+	exec.Run()
+	require.Equal(t, once.Len()-1, twice.Len())
 }

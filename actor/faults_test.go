@@ -413,6 +413,54 @@ func TestAHandlerBlockedForEverDelaysNeitherOthersNorTheStopBeyondItsDeadline(t 
 	stopSystem(t, sys)
 }
 
+// An actor that is told or hears something by another system's actor runs on its own
+// system's workers: it may block there, and keeps nobody else from stopping.
+func TestTwoSystemsShareNoWorkers(t *testing.T) {
+	for _, how := range []string{"told", "hears"} {
+		a, b := actor.NewSystem("a", actor.Config{}), realSystem(t)
+		begun, leave := make(chan struct{}), make(chan struct{})
+		target := spawn(t, a, "target", idle())
+		blocks := spawn(t, b, "blocks", actor.PropsFunc(func(ctx *actor.Context, msg any) error {
+			if msg == "watch" {
+				ctx.Watch(target)
+				ctx.Respond(nil)
+				return nil
+			}
+			close(begun)
+			<-leave
+			return nil
+		}))
+		ask(t, blocks, "watch")
+		until(t, b, func() bool { return blocks.Load() == 0 })
+		if how == "told" {
+			tells := spawn(t, a, "tells", actor.PropsFunc(func(ctx *actor.Context, _ any) error { return ctx.Tell(blocks, 1) }))
+			require.NoError(t, tells.Tell(1))
+		} else {
+			target.Stop()
+		}
+		<-begun
+		stopSystem(t, a)
+		close(leave)
+	}
+	// The same of a simulated one: what is told outside is no part of its order.
+	sim, _ := seededSystem(t, 1)
+	real := realSystem(t)
+	heard := make(chan bool, 1)
+	listens := spawn(t, real, "listens", actor.PropsFunc(func(*actor.Context, any) error {
+		heard <- true
+		return nil
+	}))
+	tells := spawn(t, sim, "tells", actor.PropsFunc(func(ctx *actor.Context, _ any) error {
+		if err := ctx.Tell(listens, 1); err != nil {
+			return err
+		}
+		require.True(t, <-heard, "while this turn goes on")
+		ctx.Respond(nil)
+		return nil
+	}))
+	ask(t, tells, 1)
+}
+
 func TestTwoSystemsInOneProcessShareNothing(t *testing.T) {
 	a, b := realSystem(t), realSystem(t)
 	probe := actortest.NewProbe(t, b, "x")

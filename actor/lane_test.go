@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -427,4 +428,91 @@ func TestStashesAreBoundedAsTheirMailboxIs(t *testing.T) {
 		require.NoError(t, errs[0])
 		require.ErrorIs(t, errs[1], actor.ErrMailboxFull)
 	})
+}
+
+// again is a mailbox that hands each message out twice.
+type again struct{ first, second []actor.Message }
+
+func (q *again) Push(m actor.Message) (*actor.Message, error) {
+	q.first = append(q.first, m)
+	return nil, nil
+}
+
+func (q *again) Pop() (m actor.Message, ok bool) {
+	switch {
+	case len(q.first) > 0:
+		m, q.first = q.first[0], q.first[1:]
+		q.second = append(q.second, m)
+		return m, true
+	case len(q.second) > 0:
+		m, q.second = q.second[0], q.second[1:]
+		return m, true
+	}
+	return m, false
+}
+
+func (q *again) Len() int { return len(q.first) + len(q.second) }
+func (q *again) Cap() int { return 0 }
+
+// A mailbox of one's own that hands an ask out twice has it answered twice: the second
+// answer is a dead letter, and no other ask's.
+func TestAMailboxOfOnesOwnCrossesNoAsks(t *testing.T) {
+	sys := realSystem(t)
+	p := actor.PropsFunc(func(ctx *actor.Context, msg any) error {
+		ctx.Respond(msg)
+		return nil
+	})
+	p.Mailbox.New = func() actor.Queue { return &again{} }
+	twice := spawn(t, sys, "twice", p)
+	for i := range 500 {
+		gate := make(chan struct{})
+		slow := spawn(t, sys, "", actor.PropsFunc(func(ctx *actor.Context, msg any) error {
+			<-gate
+			ctx.Respond(msg)
+			return nil
+		}))
+		require.Equal(t, i, ask(t, twice, i))
+		answer := make(chan any, 1)
+		go func() {
+			v, err := slow.Ask(context.Background(), "slow")
+			if err != nil {
+				v = err
+			}
+			answer <- v
+		}()
+		until(t, sys, func() bool { return sys.DeadLetters().Count() == uint64(i+1) })
+		close(gate)
+		require.Equal(t, "slow", <-answer)
+		slow.Stop()
+	}
+}
+
+// What makes a mailbox of one's own is called while nothing is locked: it may look at
+// the family, be slow, and leave.
+func TestWhatMakesAMailboxHoldsNobodyUp(t *testing.T) {
+	sys := realSystem(t)
+	p := idle()
+	p.Mailbox.New = func() actor.Queue {
+		_, err := sys.Spawn("other", idle())
+		require.NoError(t, err)
+		require.Len(t, sys.User().Children(), 1)
+		return &urgentFirst{}
+	}
+	spawn(t, sys, "curious", p)
+	_, created, err := sys.User().EnsureChild("curious", func() actor.Props { return p })
+	require.NoError(t, err)
+	require.False(t, created)
+
+	p.Mailbox.New = func() actor.Queue { runtime.Goexit(); return nil }
+	for _, spawns := range []func(){
+		func() { _, _ = sys.Spawn("gone", p) },
+		func() { _, _, _ = sys.User().EnsureChild("gone", func() actor.Props { return p }) },
+	} {
+		var left sync.WaitGroup
+		left.Go(spawns)
+		left.Wait()
+		_, ok := sys.User().Child("gone")
+		require.False(t, ok)
+	}
+	spawn(t, sys, "later", idle())
 }

@@ -356,3 +356,16 @@ func TestATaskBehindOthersWakesAWorkerAndTheMonitor(t *testing.T) {
 	require.Nil(t, w.handed)
 	require.True(t, d.monitor.awake.Load())
 }
+
+// There are never more workers than the cap beyond those that there were first, and the
+// log says when that is too few.
+func TestTheMonitorHasACap(t *testing.T) {
+	d, out := still(2 + maxStanding - 1)
+	d.base = 2
+	m := &d.monitor
+	m.look(true)
+	m.look(false)
+	require.Contains(t, out.String(), "added=1 ")
+	require.Contains(t, out.String(), "level=ERROR")
+	require.Contains(t, out.String(), "workers=4098")
+}

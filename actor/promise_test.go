@@ -3,6 +3,7 @@ package actor_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ func TestGivenUpTellsAbandonedFromAnswered(t *testing.T) {
 			{"cancelled", func() (context.Context, context.CancelFunc) { return context.WithCancel(context.Background()) },
 				func(_ *actor.Promise, cancel context.CancelFunc) { cancel() }, true},
 			{"late", func() (context.Context, context.CancelFunc) {
-				return sys.WithTimeout(context.Background(), time.Millisecond)
+				return sys.WithTimeout(context.Background(), time.Second) // it is sent before, on a busy machine too
 			}, func(*actor.Promise, context.CancelFunc) {}, true},
 		}
 		for _, w := range ways {
@@ -110,4 +111,53 @@ func TestAMessageMayBeReadWhileItIsAnswered(t *testing.T) {
 	for n := range 2000 {
 		require.Equal(t, n, ask(t, r, n))
 	}
+}
+
+// A panic of who hears of an answer harms nobody, whoever answers: a handler, its
+// failure, a stop that finds the ask in the mailbox.
+func TestAPanicOfOnReplyIsLogged(t *testing.T) {
+	forms(t, func(t *testing.T, sys *actor.System) {
+		var calls atomic.Int32
+		bad := func() *actor.Promise {
+			return sys.OnReply(func(any, error) {
+				calls.Add(1)
+				panic("bad")
+			})
+		}
+		r := spawn(t, sys, "", actor.PropsFunc(func(ctx *actor.Context, msg any) error {
+			switch msg {
+			case "respond":
+				ctx.Respond(1)
+			case "fail":
+				return errTest
+			case "hold":
+				ctx.Hold()
+			}
+			return nil
+		}))
+		for _, msg := range []any{"respond", "fail", "unanswered", "hold", "left", "poison"} {
+			if msg == "poison" {
+				msg = actor.PoisonPill{}
+			}
+			require.NoError(t, r.Post(actor.Message{Payload: msg, Reply: bad()}))
+		}
+		r.Stop()
+		awaitStop(t, r)
+		until(t, sys, func() bool { return calls.Load() == 6 })
+	})
+}
+
+// sameAsAny is an error that says yes to whoever asks whether it is one of his.
+type sameAsAny struct{}
+
+func (sameAsAny) Error() string { return "mine" }
+func (sameAsAny) As(any) bool   { return true }
+
+func TestAnErrorComesBackAsItIsWhateverItSaysOfItself(t *testing.T) {
+	sys, _ := seededSystem(t, 1)
+	r := spawn(t, sys, "", actor.PropsFunc(func(*actor.Context, any) error { return sameAsAny{} }))
+	_, err := r.Ask(context.Background(), 1)
+	require.Equal(t, sameAsAny{}, err)
+	_, err = actor.Ask[int](context.Background(), sys.Select(r.Path()), 1)
+	require.Equal(t, sameAsAny{}, err)
 }

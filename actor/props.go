@@ -15,7 +15,8 @@ const (
 	Fail
 	// Block has the sender wait for room, in the order in which senders came.
 	// Nothing waits inside a turn, where waiting could be for ever: handlers
-	// get a *FullError, as with Fail.
+	// get a *FullError, as with Fail. (A sequence of iter.Pull has a stack of its
+	// own; what a handler sends from within one it sends by its Context.)
 	Block
 	// DropNewest takes no more: the message becomes a dead letter whose reason
 	// is a *FullError, and its ask fails with that. The sender gets no error.
@@ -48,8 +49,8 @@ func (p Policy) String() string {
 type Mailbox struct {
 	Capacity int // messages waiting, without the one in progress; at least 1 unless Unbounded
 	Policy   Policy
-	// New makes a mailbox of one's own, once for each actor; then Capacity and
-	// Policy stay zero.
+	// New makes a mailbox of one's own, in the call that spawns the actor; then
+	// Capacity and Policy stay zero.
 	New func() Queue
 }
 

@@ -465,3 +465,24 @@ func TestATreeIsStoppedFromWithinTurns(t *testing.T) {
 	require.Equal(t, kids, probe.Len())
 	require.Equal(t, 2, exec.queued, "the parent alone")
 }
+
+// Who hears of the end of an actor whose PostStop may take its time does not wait
+// behind that on its worker.
+func TestWhoHearsOfAnEndDoesNotWaitForPostStop(t *testing.T) {
+	exec := &outside{Seeded: actortest.NewSeeded(1)}
+	sys := actor.NewSystem("test", actor.Config{Executor: exec})
+	defer func() {
+		stopSystem(t, sys)
+		exec.Close()
+	}()
+	probe := actortest.NewProbe(t, sys, "probe")
+	var ignored error
+	r := spawn(t, sys, "r", actor.PropsOf(func() actor.Actor { return &reasons{own: &ignored, parents: &ignored} }))
+	probe.Watch(r)
+	exec.Run()
+	exec.queued = 0
+	r.Stop()
+	exec.Run()
+	require.Equal(t, 1, probe.Len())
+	require.Equal(t, 2, exec.queued, "the actor and the probe")
+}

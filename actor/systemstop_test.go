@@ -31,6 +31,30 @@ func TestStopReportsWhoWasLate(t *testing.T) {
 	require.NoError(t, sys.Stop(context.Background()))
 }
 
+// Those are named who keep the stop waiting: not the children of one who has not come
+// to stop them, and also one that is not under /user.
+func TestStopReportsWhoKeepsItWaiting(t *testing.T) {
+	for path, want := range map[string][]string{"/user": {"/user/slow"}, "/": {"/slow"}, "/system": {"/system/slow"}} {
+		sys, exec := seededSystem(t, 1)
+		leave := sys.NewWaiter()
+		parent, err := sys.Lookup(path)
+		require.NoError(t, err)
+		slow, err := parent.Spawn("slow", actor.PropsFunc(func(*actor.Context, any) error { return leave.Wait(context.Background()) }))
+		require.NoError(t, err)
+		_, err = slow.Spawn("idle", idle())
+		require.NoError(t, err)
+		require.NoError(t, slow.Tell("x"))
+		exec.Run()
+		ctx, cancel := sys.WithTimeout(context.Background(), time.Second)
+		var late *actor.LateError
+		require.ErrorAs(t, sys.Stop(ctx), &late)
+		cancel()
+		require.Equal(t, want, late.Actors)
+		leave.Wake()
+		require.NoError(t, sys.Stop(context.Background()))
+	}
+}
+
 func TestSignalStopReturnsAtOnceAndEverythingEnds(t *testing.T) {
 	sys := actor.NewSystem("test", actor.Config{})
 	leave := make(chan struct{})

@@ -82,3 +82,24 @@ func TestAWorkerLooksBeyondItsNextSlot(t *testing.T) {
 	d.Schedule(Task{global})
 	require.LessOrEqual(t, turnsUntil(global), lookAfter)
 }
+
+// A stop goes ahead of the turns that wait for a worker, however many there are.
+func TestAStopGoesAheadOfWhatWaits(t *testing.T) {
+	d, _ := still(1)
+	w := (*d.workers.Load())[0]
+	for range 20 {
+		d.schedule(Task{&Ref{}})
+	}
+	first, second := &Ref{}, &Ref{}
+	first.set(urgent)
+	second.set(urgent)
+	d.schedule(Task{first})
+	d.schedule(Task{second})
+	require.Equal(t, 22, d.global.n)
+	require.Same(t, second, d.fetch(w, false))
+	require.Same(t, first, d.fetch(w, false))
+	for range 20 {
+		require.NotNil(t, d.fetch(w, false))
+	}
+	require.Nil(t, d.fetch(w, false))
+}

@@ -332,6 +332,7 @@ func TestConfigsThatCannotBe(t *testing.T) {
 		{Worker: namer(), Workers: -1},
 		{Worker: namer(), Workers: router.MaxWorkers + 1},
 		{Worker: namer(), Route: router.LeastLoaded + 1},
+		{Worker: actor.Props{New: namer().New, Mailbox: actor.Mailbox{Policy: actor.Fail}}},
 		{Worker: namer(), Mailbox: actor.Mailbox{Policy: actor.Fail}},
 	} {
 		_, err := router.Spawn(w.sys, "x", cfg)
@@ -360,4 +361,31 @@ func TestNothingIsLostWithWorkersThatRetire(t *testing.T) {
 	require.Len(t, seen, cap(handled))
 	require.NoError(t, sys.Stop(context.Background()))
 	require.Zero(t, sys.DeadLetters().Count())
+}
+
+// A message whose key cannot be had harms itself: it is a dead letter, and its ask
+// fails. What waits for the workers stays.
+func TestAKeyThatPanicsHarmsItsMessage(t *testing.T) {
+	for _, hashKey := range []func(any) (string, bool){nil, func(msg any) (string, bool) { return msg.(keyed).key, true }} {
+		w := seeded(t, 1)
+		cfg := router.Config{Worker: namer(), Route: router.ConsistentHash, HashKey: hashKey}
+		r := w.spawn(cfg)
+		var bad any = (*keyed)(nil)
+		var letters []actor.ZombieMsg
+		defer w.sys.DeadLetters().Subscribe(func(z actor.ZombieMsg) { letters = append(letters, z) })()
+		first := w.ask(r, keyed{"a"})
+		child, ok := r.Child(first)
+		require.True(t, ok)
+		for range 10 {
+			require.NoError(t, r.Tell(bad))
+		}
+		_, err := r.Ask(context.Background(), bad)
+		var panicked *actor.PanicError
+		require.ErrorAs(t, err, &panicked)
+		require.ErrorContains(t, err, r.Path()+": the key of a *router_test.keyed: ")
+		require.Len(t, letters, 11)
+		require.Equal(t, r.Path(), letters[0].To)
+		require.False(t, child.Stopped())
+		require.Equal(t, first, w.ask(r, keyed{"a"}))
+	}
 }
