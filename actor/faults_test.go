@@ -444,9 +444,9 @@ func TestTwoSystemsShareNoWorkers(t *testing.T) {
 	}
 	// The same of a simulated one: what is told outside is no part of its order.
 	sim, _ := seededSystem(t, 1)
-	real := realSystem(t)
+	outer := realSystem(t)
 	heard := make(chan bool, 1)
-	listens := spawn(t, real, "listens", actor.PropsFunc(func(*actor.Context, any) error {
+	listens := spawn(t, outer, "listens", actor.PropsFunc(func(*actor.Context, any) error {
 		heard <- true
 		return nil
 	}))

@@ -33,12 +33,13 @@ type monitor struct {
 	surplus atomic.Int32 // workers that should end
 	step    int          // workers to add next, if those that were added last stand still
 	calm    int          // looks in a row that found nobody missing
-	busy    [4]int       // goroutines that ran or could at the last looks
+	count   func() int   // busyGoroutines
+	busy    [4]int       // what it said at the last looks
 	warned  time.Time    // when a warning was logged last
 }
 
 func (m *monitor) init(d *dispatcher) {
-	m.d = d
+	m.d, m.count = d, busyGoroutines
 	m.alarm = make(chan struct{}, 1)
 	m.quit = make(chan struct{})
 }
@@ -85,7 +86,7 @@ func (m *monitor) run() {
 // look finds who stands still, and adds workers in their place. The first look
 // only takes note.
 func (m *monitor) look(first bool) {
-	blocked, standing, patience := 0, 0, m.patience(busyGoroutines())
+	blocked, standing, patience := 0, 0, m.patience(m.count())
 	for _, w := range *m.d.workers.Load() {
 		if w.still = m.standing(w, first); w.still >= blockedLooks {
 			blocked++

@@ -222,6 +222,26 @@ func TestTheMonitorTellsWhoBlocksFromWhoComputes(t *testing.T) {
 	require.LessOrEqual(t, computing[len(computing)-1], 2*p)
 }
 
+// Where goroutines wait for processors, workers are added for those alone that are in
+// the same turn for longer than that takes.
+func TestTheMonitorAddsNobodyBeforeItsPatienceEnds(t *testing.T) {
+	for busy, looks := range map[int]int{0: 1, runtime.GOMAXPROCS(0): 8} {
+		d, out := still(2)
+		m := &d.monitor
+		m.count = func() int { return busy }
+		m.look(true)
+		m.look(true) // until all that it remembers is of this
+		m.look(true)
+		m.look(true)
+		for range looks - 1 {
+			m.look(false)
+		}
+		require.NotContains(t, out.String(), "added=")
+		m.look(false)
+		require.Contains(t, out.String(), "added=2 ")
+	}
+}
+
 func TestBusyGoroutinesAreCounted(t *testing.T) {
 	var computing atomic.Bool
 	var all sync.WaitGroup

@@ -142,7 +142,7 @@ var errNoService = errors.New("it has no service: set PersistentConfig.Committer
 // check says what is wrong with what the user has set.
 func (c PersistentConfig) check() error {
 	if err := c.Upgrades.Check(c.Schema); err != nil {
-		return fmt.Errorf("Upgrades: %w", err)
+		return fmt.Errorf("its Upgrades: %w", err)
 	}
 	return nil
 }
