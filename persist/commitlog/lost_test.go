@@ -107,14 +107,7 @@ func refusedWithoutNewest(t *testing.T, w *world, p *pen) {
 
 // Segments were begun and got no group before the next was.
 func TestALostSegmentBehindAnEmptyOne(t *testing.T) {
-	w, p := newWorld(1), newPen(t)
-	s := w.mustOpen(t)
-	for _, n := range []string{"a", "b", "c", "d"} { // four files
-		p.steps(s, n)
-		w.crash(true)
-		s = w.mustOpen(t)
-	}
-	require.NoError(t, s.Fold(ctx))
+	w, p, s := fourFiles(t)
 	p.steps(s, "a")
 	require.NoError(t, s.Fold(ctx)) // begins the second
 	for _, n := range []string{"a", "b"} {
@@ -225,6 +218,49 @@ func TestALostSegmentThatCouldNotBeNotedAtOnce(t *testing.T) {
 		refusedWithoutNewest(t, w, p)
 	}
 	require.Fail(t, "no commit was without a fault")
+}
+
+// fourFiles is a log with so many files, and all of it folded.
+func fourFiles(t *testing.T) (*world, *pen, *commitlog.Store) {
+	w, p := newWorld(1), newPen(t)
+	s := w.mustOpen(t)
+	for _, n := range []string{"a", "b", "c", "d"} {
+		p.steps(s, n)
+		w.crash(true)
+		s = w.mustOpen(t)
+	}
+	require.NoError(t, s.Fold(ctx))
+	return w, p, s
+}
+
+// What tells of a segment could not be written, so that what tells of the next
+// stands in front of a segment that has a group.
+func TestALostSegmentBehindOneThatCouldNotBeNoted(t *testing.T) {
+	for how, next := range map[string]func(p *pen, s *commitlog.Store){
+		"nor the next": func(p *pen, s *commitlog.Store) { p.steps(s, "c") },
+		"and an empty one": func(p *pen, s *commitlog.Store) {
+			gone := p.gone("d")
+			gone.Force = true
+			p.write(s, gone) // goes behind the log, and begins the next
+		},
+	} {
+		w, p, s := fourFiles(t)
+		p.steps(s, "a")
+		require.NoError(t, s.Fold(ctx))
+		w.disk.Fail = func(op logtest.Op, name string) error {
+			if op == logtest.Write && name == "segment-1" {
+				return errStruck
+			}
+			return nil
+		}
+		p.steps(s, "b")
+		require.NoError(t, s.Fold(ctx))
+		next(p, s)
+		require.NoError(t, s.Fold(ctx))
+		w.disk.Fail = nil
+		p.steps(s, "e")
+		t.Run(how, func(t *testing.T) { refusedWithoutNewest(t, w, p) })
+	}
 }
 
 // The process died between two transactions of a fold, and then the last group is
