@@ -3,6 +3,8 @@ package commitlog_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -294,6 +296,54 @@ func TestDamageToAGroupThatIsPartlyFolded(t *testing.T) {
 		}
 	}
 	require.Positive(t, refused)
+}
+
+// telling is a store that fails when it is first told how far the log reached,
+// and may have taken it all the same.
+type telling struct {
+	*memory.Store
+	err   error
+	takes bool
+}
+
+func (b *telling) Fold(ctx context.Context, f persist.Fold) error {
+	if err := b.err; err != nil && f.Mark.Reached > 0 && len(f.Changes) == 0 {
+		b.err = nil
+		if b.takes {
+			err = errors.Join(err, b.Store.Fold(ctx, f))
+		}
+		return err
+	}
+	return b.Store.Fold(ctx, f)
+}
+
+// warned is a logger that calls a function at a warning.
+type warned func()
+
+func (warned) Enabled(context.Context, slog.Level) bool    { return true }
+func (f warned) Handle(context.Context, slog.Record) error { f(); return nil }
+func (f warned) WithAttrs([]slog.Attr) slog.Handler        { return f }
+func (f warned) WithGroup(string) slog.Handler             { return f }
+
+// A fold comes between what tells the store behind of a segment's first group and
+// the end of that commit. What the store was told it still knows afterwards.
+func TestALostSegmentThatWasBegunBesideAFold(t *testing.T) {
+	w, p := newWorld(1), newPen(t)
+	s, err := commitlog.Open("log", &telling{Store: w.behind.Store, err: persist.ErrUnavailable}, w.tiny())
+	require.NoError(t, err)
+	p.steps(s, "a")
+	w.crash(true)
+	cfg, folded := w.tiny(), false
+	cfg.Logger = slog.New(warned(func() {
+		folded = true
+		require.NoError(t, s.FoldFrozen(ctx))
+	}))
+	s, err = commitlog.Open("log", &telling{w.behind.Store, persist.ErrUnknown, true}, cfg)
+	require.NoError(t, err)
+	p.steps(s, "b")
+	require.True(t, folded)
+	w.crash(true)
+	refusedWithoutNewest(t, w, p)
 }
 
 // slowTrim is a store that trims from begin to end.
