@@ -298,6 +298,43 @@ func TestDamageToAGroupThatIsPartlyFolded(t *testing.T) {
 	require.Positive(t, refused)
 }
 
+// A process died before it could note that a segment goes on, and the next ones
+// could not do it either. The one after that tries again; and what goes on behind
+// the segment is missed together with it.
+func TestALostSegmentThatCouldNotBeNotedAtTheOpening(t *testing.T) {
+	w, p := newWorld(1), newPen(t)
+	unnoted := func() {
+		w.disk.Rand = nil // what fails has done nothing
+		w.disk.Fail = func(op logtest.Op, name string) error {
+			if op == logtest.Write && name == "segment-1" {
+				return errStruck
+			}
+			return nil
+		}
+	}
+	p.steps(w.mustOpen(t), "a")
+	w.crash(true)
+	s := w.mustOpen(t)
+	unnoted()
+	p.steps(s, "b")
+	w.crash(true)
+	unnoted()
+	s = w.mustOpen(t)
+
+	t.Run("opened again", func(t *testing.T) {
+		other := w.restarted()
+		other.mustOpen(t)
+		refusedWithoutNewest(t, other, p)
+	})
+	t.Run("gone on", func(t *testing.T) {
+		p.steps(s, "c")
+		w.disk.Remove("segment-2")
+		w.disk.Remove("segment-3")
+		_, err := w.restarted().open()
+		require.ErrorIs(t, err, commitlog.ErrDamaged)
+	})
+}
+
 // telling is a store that fails when it is first told how far the log reached,
 // and may have taken it all the same.
 type telling struct {

@@ -48,10 +48,16 @@ func (c *content) write(b []byte, at int64) {
 	copy(c.shown[at:], b)
 }
 
-// sync makes durable the name, what is dirty, and the size.
+// sync makes durable the name, what is dirty, and the size as far as that goes.
 func (c *content) sync() {
 	c.named = true
-	c.kept = resize(c.kept, len(c.shown))
+	size := len(c.kept)
+	for i, s := range c.unsynced {
+		if s.dirty {
+			size = max(size, min((i+1)*Sector, len(c.shown)))
+		}
+	}
+	c.kept = resize(c.kept, size)
 	for i, s := range c.unsynced {
 		if s.dirty {
 			copy(piece(c.kept, i), piece(c.shown, i))
@@ -60,7 +66,8 @@ func (c *content) sync() {
 	}
 }
 
-// syncFails gives up what is dirty. Some of it may have been written.
+// syncFails gives up what is dirty, and the size that it would have made durable.
+// Some of it may have been written.
 func (c *content) syncFails(rng *rand.Rand) {
 	for _, i := range slices.Sorted(maps.Keys(c.unsynced)) {
 		s := c.unsynced[i]
