@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // Disk has a log's files.
@@ -73,6 +74,9 @@ func (d folder) make() error {
 }
 
 func syncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil // folders cannot be synced there, and need not be
+	}
 	d, err := os.Open(path)
 	if err != nil {
 		return err
