@@ -260,6 +260,16 @@ type Backuper interface {
 	Backup(ctx context.Context, w io.Writer) error
 }
 
+// TellingBackuper is implemented by a Backuper that takes its time before it writes
+// the first byte, and tells when others need not wait for it.
+type TellingBackuper interface {
+	Backuper
+	// BackupTelling is Backup, and calls begun once the moment is fixed of which
+	// the backup will be: what is written to the store from then on is not in it.
+	// begun is called once, unless the backup fails before that.
+	BackupTelling(ctx context.Context, w io.Writer, begun func()) error
+}
+
 // Lossy is implemented by stores that go on behind parts of them that cannot be
 // read, where it is not known what those have.
 type Lossy interface {

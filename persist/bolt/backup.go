@@ -28,6 +28,12 @@ import (
 // the file must be mapped anew, when its size doubles or grows by another GiB,
 // waits until the copy is there.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
+	return s.BackupTelling(ctx, w, func() {})
+}
+
+// BackupTelling implements persist.TellingBackuper. It is Backup, and calls begun
+// before the file is copied.
+func (s *Store) BackupTelling(ctx context.Context, w io.Writer, begun func()) error {
 	if err := s.whole(ctx); err != nil {
 		return fmt.Errorf("back up: %w", err) // it names the file
 	}
@@ -47,6 +53,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 			return err
 		}
 		marked = m != persist.Mark{}
+		begun()
 		w := &watchedWriter{ctx: ctx, w: f, store: s}
 		if _, err := tx.WriteTo(w); w.err == nil {
 			return err

@@ -122,6 +122,22 @@ func TestABackupGivesWayToClosing(t *testing.T) {
 	requireAlone(t, s.path)
 }
 
+// What waits for a backup to begin does not wait for the copy.
+func TestABackupTellsThatItHasBegunBeforeItCopies(t *testing.T) {
+	s := tempStore(t)
+	mustCommit(t, s, create(rooms("a"), strings.Repeat("x", 1<<20)))
+	var b bytes.Buffer
+	begun := 0
+	err := s.BackupTelling(ctx, &b, func() {
+		begun++
+		s.leaving.Store(true) // ends a copy, and nothing else
+	})
+	s.leaving.Store(false)
+	require.ErrorIs(t, err, persist.ErrUnavailable)
+	require.Equal(t, 1, begun)
+	require.Zero(t, b.Len())
+}
+
 func TestCompactGivesRoomBack(t *testing.T) {
 	s := tempStore(t)
 	require.NoError(t, os.Chmod(s.path, 0o640))

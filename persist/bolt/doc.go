@@ -1,6 +1,6 @@
 // Package bolt keeps entities in one file, by bbolt: the store of a twinsrv on
 // one machine. It implements persist.PersistenceService, and with it
-// persist.Reopener, Importer, Backuper, Compacter and Folder.
+// persist.Reopener, Importer, TellingBackuper, Compacter and Folder.
 //
 // Commits are groups: one transaction and two syncs for all the units of a
 // call, however many. Reads are short transactions of at most 256 items or

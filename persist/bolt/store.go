@@ -18,7 +18,7 @@ var (
 	_ persist.PersistenceService = (*Store)(nil)
 	_ persist.Reopener           = (*Store)(nil)
 	_ persist.Importer           = (*Store)(nil)
-	_ persist.Backuper           = (*Store)(nil)
+	_ persist.TellingBackuper    = (*Store)(nil)
 	_ persist.Compacter          = (*Store)(nil)
 	_ persist.Folder             = (*Store)(nil)
 	_ persist.Lossy              = (*Store)(nil)

@@ -41,10 +41,13 @@ func (s *Store) Commit(ctx context.Context, units []persist.Unit) ([]persist.Out
 	if err := s.prepare(ctx, room); err != nil {
 		return nil, err
 	}
-	if err := s.append(ctx, frame); err != nil {
+	if err := s.append(frame); err != nil {
 		return nil, err
 	}
 	s.adopt(d)
+	// A fold that comes behind what the store behind is told here must know of
+	// this group: otherwise it would take that back.
+	s.goneOn(context.WithoutCancel(ctx), s.newest)
 	return d.outcomes, nil
 }
 
@@ -61,7 +64,7 @@ func (s *Store) encode(effects []effect) []byte {
 }
 
 // append makes a group durable. The caller has the turn and has made room.
-func (s *Store) append(ctx context.Context, frame []byte) error {
+func (s *Store) append(frame []byte) error {
 	g := s.current
 	frame = g.seal(frame, s.group+1)
 	s.frame = frame
@@ -76,7 +79,6 @@ func (s *Store) append(ctx context.Context, frame []byte) error {
 	g.end = int64(g.place(int(g.end) + len(frame)))
 	s.group++
 	s.newest = g
-	s.goneOn(context.WithoutCancel(ctx), g)
 	return nil
 }
 

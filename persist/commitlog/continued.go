@@ -124,7 +124,8 @@ func complete(uses []*segment, ends uint64, mark persist.Mark, largest int64) (t
 }
 
 // continuedIn returns the number of the newest segment that another says to go on
-// behind it; 0 when none does. The newest was walked to its end.
+// behind it; 0 when none does. Any of them may: what could not be noted in one is
+// noted in the one before it. The newest was walked to its end.
 func continuedIn(uses []*segment) (number uint64, err error) {
 	last := len(uses) - 1
 	for i := last; i >= 0; i-- {
@@ -143,9 +144,6 @@ func continuedIn(uses []*segment) (number uint64, err error) {
 			return 0, err
 		}
 		number = max(number, n)
-		if i < last && g.first < uses[i+1].first {
-			break // it had a group, and those before it can only speak of it
-		}
 	}
 	return number, nil
 }

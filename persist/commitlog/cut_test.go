@@ -301,6 +301,59 @@ func TestCrashWhereverALogGrows(t *testing.T) {
 	}
 }
 
+// A sync failed of a file that was made longer. One that succeeds later does not
+// make that length durable by itself, which the header speaks of.
+func TestAFileThatWasMadeLongerInVain(t *testing.T) {
+	for seed := range uint64(40) {
+		w, p := newWorld(seed), newPen(t)
+		s := w.mustOpen(t)
+		w.disk.Fail = func(op logtest.Op, _ string) error {
+			if op == logtest.Sync {
+				return errStruck
+			}
+			return nil
+		}
+		_, err := s.Commit(ctx, []persist.Unit{p.next("a", 0)})
+		require.ErrorIs(t, err, errStruck)
+		w.disk.Fail = nil
+		if seed%2 == 0 {
+			w.crash(true)
+			s = w.mustOpen(t)
+		}
+		p.steps(s, "b")
+		w.crash(false)
+		p.has(w.mustOpen(t))
+	}
+}
+
+// A segment with groups could not be made longer: what the disk has of that file is
+// not known any more, and nothing is written to it in this use.
+func TestASegmentWithGroupsMadeLongerInVain(t *testing.T) {
+	w, p := newWorld(1), newPen(t)
+	w.segment = 1 << 20
+	s := w.mustOpen(t)
+	p.steps(s, "a")
+	w.disk.Fail = func(op logtest.Op, _ string) error {
+		if op == logtest.Sync {
+			return errStruck
+		}
+		return nil
+	}
+	_, err := s.Commit(ctx, []persist.Unit{p.next("b", 70_000)})
+	require.ErrorIs(t, err, errStruck)
+	require.ErrorContains(t, err, "nothing was done")
+	w.disk.Fail = nil
+	_, err = s.Commit(ctx, []persist.Unit{p.next("b", 0)})
+	require.ErrorIs(t, err, persist.ErrUnavailable)
+	before := w.disk.Content("segment-1")
+	require.NoError(t, s.Reopen(ctx))
+	p.steps(s, "b", "c")
+	require.Len(t, commitlog.Groups(before), len(commitlog.Groups(w.disk.Content("segment-1"))))
+	require.Len(t, commitlog.Groups(w.disk.Content("segment-2")), 2)
+	w.crash(false)
+	p.has(w.mustOpen(t))
+}
+
 // grow works until something fails; tried is what may have been done then.
 func (p *pen) grow(w *world) (tried []persist.Unit, err error) {
 	s, err := w.open()

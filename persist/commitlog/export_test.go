@@ -1,6 +1,12 @@
 package commitlog
 
-import "encoding/binary"
+import (
+	"context"
+	"encoding/binary"
+)
+
+// FoldFrozen folds a batch of what is frozen, as the background does.
+func (s *Store) FoldFrozen(ctx context.Context) error { return s.foldStep(ctx) }
 
 // Reused returns the bytes of a segment whose file was begun again, for the same
 // first group, when nothing else of that has reached the disk.

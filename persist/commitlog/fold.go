@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -108,22 +109,11 @@ func (s *Store) foldStep(ctx context.Context) error {
 	if s.plan == nil {
 		s.plan = newPlan(frozen, s.log)
 	}
-	batch, next, last := s.plan.batch(s.cfg.FoldKeys)
-	if !s.plan.told && !last {
-		mark, err := s.behind.Mark(ctx)
-		if err != nil {
-			return s.foldFailed(err)
-		}
-		batch.Mark = mark
-	}
-	if !s.plan.told || last {
-		batch.Mark.Reached, next.told = reached, true
-	}
-	if err := s.behind.Fold(ctx, batch); err != nil {
+	last, err := s.foldBatch(ctx, reached)
+	if err != nil {
 		return s.foldFailed(err)
 	}
-	*s.plan = next
-	s.toFold.Store(next.total - next.done())
+	s.toFold.Store(s.plan.total - s.plan.done())
 	if last {
 		s.plan = nil
 		s.toFold.Store(0)
@@ -137,6 +127,52 @@ func (s *Store) foldStep(ctx context.Context) error {
 		s.frozen = nil
 	}
 	return nil
+}
+
+// foldBatch folds the next batch of the plan, and returns whether that was the
+// last one. What the store behind refuses for its data is halved until what it
+// refuses stands alone, so that the error names it.
+func (s *Store) foldBatch(ctx context.Context, reached uint64) (last bool, err error) {
+	for parts := s.cfg.FoldKeys; ; parts = (parts + 1) / 2 {
+		batch, next, last := s.plan.batch(parts)
+		if !s.plan.told && !last {
+			if batch.Mark, err = s.behind.Mark(ctx); err != nil {
+				return false, err
+			}
+		}
+		if !s.plan.told || last {
+			batch.Mark.Reached, next.told = reached, true
+		}
+		err = s.behind.Fold(ctx, batch)
+		switch {
+		case err == nil:
+			*s.plan = next
+			return last, nil
+		case !errors.Is(err, persist.ErrInvalid):
+			return false, err
+		case parts == 1:
+			return false, fmt.Errorf("what the log has of %s is durable there and cannot be folded; once the log is full, all changes are refused: %w", subject(&batch), err)
+		}
+	}
+}
+
+// subject is the entity of a batch of one part.
+func subject(f *persist.Fold) persist.Key {
+	switch {
+	case len(f.Changes) > 0:
+		return f.Changes[0].Key
+	case len(f.Deleted) > 0:
+		return f.Deleted[0]
+	case len(f.Records) > 0:
+		return f.Records[0].Key
+	case len(f.Filed) > 0:
+		return f.Filed[0].Key
+	case len(f.Rows) > 0:
+		return f.Rows[0].Key
+	case len(f.RowsGone) > 0:
+		return f.RowsGone[0].Key
+	}
+	return persist.Key{}
 }
 
 func (s *Store) foldFailed(err error) error {

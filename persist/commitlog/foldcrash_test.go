@@ -1,6 +1,7 @@
 package commitlog_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -155,4 +156,46 @@ func TestErrorsOfTheFoldAreNotTheCommits(t *testing.T) {
 		require.NotErrorIs(t, err, cause)
 	}
 	p.has(s)
+}
+
+// picky is a store that refuses what a batch has of one entity, as for a damaged page.
+type picky struct {
+	*memory.Store
+	refuses string
+}
+
+func (b *picky) Fold(ctx context.Context, f persist.Fold) error {
+	for _, r := range append(f.Rows, f.RowsGone...) {
+		if r.Key.Name == b.refuses {
+			return fmt.Errorf("%w: a page is damaged", persist.ErrInvalid)
+		}
+	}
+	return b.Store.Fold(ctx, f)
+}
+
+// TestAFoldNamesWhatIsRefused does so however large the batch is, and folds what
+// comes before.
+func TestAFoldNamesWhatIsRefused(t *testing.T) {
+	for keys := 1; keys < 20; keys += 3 {
+		p, behind := newPen(t), &picky{memory.Open(memory.Config{}), "c"}
+		cfg := newWorld(1).tiny()
+		cfg.FoldKeys = keys
+		s, err := commitlog.Open("log", behind, cfg)
+		require.NoError(t, err)
+		p.steps(s, "a", "b", "c", "d")
+		for range 2 {
+			err = s.Fold(ctx)
+			require.ErrorIs(t, err, persist.ErrInvalid)
+			require.ErrorContains(t, err, "rooms/c")
+			p.has(s)
+		}
+		of := behind.Fork()
+		rows, err := of.RowsOf(ctx, persist.Key{Pod: "rooms", Name: "b"})
+		require.NoError(t, err)
+		require.NotEmpty(t, rows)
+		behind.refuses = ""
+		p.steps(s, "c")
+		require.NoError(t, s.Fold(ctx))
+		p.has(behind.Fork())
+	}
 }

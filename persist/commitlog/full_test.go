@@ -331,3 +331,38 @@ func TestCloseThatCannotFold(t *testing.T) {
 		p.has(w.behind.Fork())
 	}
 }
+
+// TestCommitsFailOverAndOver reopens the log each time: it goes on with the files
+// that it has.
+func TestCommitsFailOverAndOver(t *testing.T) {
+	for _, unfolded := range []bool{false, true} {
+		w, p := newWorld(1), newPen(t)
+		s := w.mustOpen(t)
+		p.steps(s, "a")
+		require.NoError(t, s.Fold(ctx))
+		if unfolded {
+			p.steps(s, "b")
+		}
+		for i := range 20 {
+			w.disk.Fail = func(op logtest.Op, _ string) error {
+				if op == logtest.Sync {
+					return errStruck
+				}
+				return nil
+			}
+			_, err := s.Commit(ctx, []persist.Unit{p.next("a", i)})
+			require.ErrorIs(t, err, errStruck)
+			w.disk.Fail = nil
+			require.NoError(t, s.Reopen(ctx))
+			p.has(s)
+			other := w.restarted()
+			p.has(other.mustOpen(t))
+		}
+		names, err := w.disk.Names()
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(names), 4)
+		p.steps(s, "a", "c")
+		w.crash(false)
+		p.has(w.mustOpen(t))
+	}
+}

@@ -3,6 +3,8 @@ package commitlog_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -107,14 +109,7 @@ func refusedWithoutNewest(t *testing.T, w *world, p *pen) {
 
 // Segments were begun and got no group before the next was.
 func TestALostSegmentBehindAnEmptyOne(t *testing.T) {
-	w, p := newWorld(1), newPen(t)
-	s := w.mustOpen(t)
-	for _, n := range []string{"a", "b", "c", "d"} { // four files
-		p.steps(s, n)
-		w.crash(true)
-		s = w.mustOpen(t)
-	}
-	require.NoError(t, s.Fold(ctx))
+	w, p, s := fourFiles(t)
 	p.steps(s, "a")
 	require.NoError(t, s.Fold(ctx)) // begins the second
 	for _, n := range []string{"a", "b"} {
@@ -227,6 +222,49 @@ func TestALostSegmentThatCouldNotBeNotedAtOnce(t *testing.T) {
 	require.Fail(t, "no commit was without a fault")
 }
 
+// fourFiles is a log with so many files, and all of it folded.
+func fourFiles(t *testing.T) (*world, *pen, *commitlog.Store) {
+	w, p := newWorld(1), newPen(t)
+	s := w.mustOpen(t)
+	for _, n := range []string{"a", "b", "c", "d"} {
+		p.steps(s, n)
+		w.crash(true)
+		s = w.mustOpen(t)
+	}
+	require.NoError(t, s.Fold(ctx))
+	return w, p, s
+}
+
+// What tells of a segment could not be written, so that what tells of the next
+// stands in front of a segment that has a group.
+func TestALostSegmentBehindOneThatCouldNotBeNoted(t *testing.T) {
+	for how, next := range map[string]func(p *pen, s *commitlog.Store){
+		"nor the next": func(p *pen, s *commitlog.Store) { p.steps(s, "c") },
+		"and an empty one": func(p *pen, s *commitlog.Store) {
+			gone := p.gone("d")
+			gone.Force = true
+			p.write(s, gone) // goes behind the log, and begins the next
+		},
+	} {
+		w, p, s := fourFiles(t)
+		p.steps(s, "a")
+		require.NoError(t, s.Fold(ctx))
+		w.disk.Fail = func(op logtest.Op, name string) error {
+			if op == logtest.Write && name == "segment-1" {
+				return errStruck
+			}
+			return nil
+		}
+		p.steps(s, "b")
+		require.NoError(t, s.Fold(ctx))
+		next(p, s)
+		require.NoError(t, s.Fold(ctx))
+		w.disk.Fail = nil
+		p.steps(s, "e")
+		t.Run(how, func(t *testing.T) { refusedWithoutNewest(t, w, p) })
+	}
+}
+
 // The process died between two transactions of a fold, and then the last group is
 // damaged: the store behind has a part of it, and so must know that it was there.
 func TestDamageToAGroupThatIsPartlyFolded(t *testing.T) {
@@ -258,6 +296,91 @@ func TestDamageToAGroupThatIsPartlyFolded(t *testing.T) {
 		}
 	}
 	require.Positive(t, refused)
+}
+
+// A process died before it could note that a segment goes on, and the next ones
+// could not do it either. The one after that tries again; and what goes on behind
+// the segment is missed together with it.
+func TestALostSegmentThatCouldNotBeNotedAtTheOpening(t *testing.T) {
+	w, p := newWorld(1), newPen(t)
+	unnoted := func() {
+		w.disk.Rand = nil // what fails has done nothing
+		w.disk.Fail = func(op logtest.Op, name string) error {
+			if op == logtest.Write && name == "segment-1" {
+				return errStruck
+			}
+			return nil
+		}
+	}
+	p.steps(w.mustOpen(t), "a")
+	w.crash(true)
+	s := w.mustOpen(t)
+	unnoted()
+	p.steps(s, "b")
+	w.crash(true)
+	unnoted()
+	s = w.mustOpen(t)
+
+	t.Run("opened again", func(t *testing.T) {
+		other := w.restarted()
+		other.mustOpen(t)
+		refusedWithoutNewest(t, other, p)
+	})
+	t.Run("gone on", func(t *testing.T) {
+		p.steps(s, "c")
+		w.disk.Remove("segment-2")
+		w.disk.Remove("segment-3")
+		_, err := w.restarted().open()
+		require.ErrorIs(t, err, commitlog.ErrDamaged)
+	})
+}
+
+// telling is a store that fails when it is first told how far the log reached,
+// and may have taken it all the same.
+type telling struct {
+	*memory.Store
+	err   error
+	takes bool
+}
+
+func (b *telling) Fold(ctx context.Context, f persist.Fold) error {
+	if err := b.err; err != nil && f.Mark.Reached > 0 && len(f.Changes) == 0 {
+		b.err = nil
+		if b.takes {
+			err = errors.Join(err, b.Store.Fold(ctx, f))
+		}
+		return err
+	}
+	return b.Store.Fold(ctx, f)
+}
+
+// warned is a logger that calls a function at a warning.
+type warned func()
+
+func (warned) Enabled(context.Context, slog.Level) bool    { return true }
+func (f warned) Handle(context.Context, slog.Record) error { f(); return nil }
+func (f warned) WithAttrs([]slog.Attr) slog.Handler        { return f }
+func (f warned) WithGroup(string) slog.Handler             { return f }
+
+// A fold comes between what tells the store behind of a segment's first group and
+// the end of that commit. What the store was told it still knows afterwards.
+func TestALostSegmentThatWasBegunBesideAFold(t *testing.T) {
+	w, p := newWorld(1), newPen(t)
+	s, err := commitlog.Open("log", &telling{Store: w.behind.Store, err: persist.ErrUnavailable}, w.tiny())
+	require.NoError(t, err)
+	p.steps(s, "a")
+	w.crash(true)
+	cfg, folded := w.tiny(), false
+	cfg.Logger = slog.New(warned(func() {
+		folded = true
+		require.NoError(t, s.FoldFrozen(ctx))
+	}))
+	s, err = commitlog.Open("log", &telling{w.behind.Store, persist.ErrUnknown, true}, cfg)
+	require.NoError(t, err)
+	p.steps(s, "b")
+	require.True(t, folded)
+	w.crash(true)
+	refusedWithoutNewest(t, w, p)
 }
 
 // slowTrim is a store that trims from begin to end.

@@ -32,10 +32,11 @@ func Open(dir string, behind persist.Folder, cfg Config) (*Store, error) {
 	s := &Store{dir: dir, behind: behind, cfg: cfg, disk: cfg.Disk, words: words{},
 		turn: make(chan struct{}, 1), folds: make(chan struct{}, 1), wake: make(chan struct{}, 1), left: make(chan struct{})}
 	if s.disk == nil {
-		if err := folder(dir).make(); err != nil && !persist.IsNoRoom(err) {
+		d := folder{dir, syncFolder}
+		if err := d.make(); err != nil && !persist.IsNoRoom(err) {
 			return nil, fmt.Errorf("make the commit log's folder: %w", err)
 		}
-		s.disk = folder(dir)
+		s.disk = d
 	}
 	if err := s.open(context.Background()); err != nil {
 		for _, g := range s.segments {

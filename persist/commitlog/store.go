@@ -134,6 +134,14 @@ func (s *Store) Reopen(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The new header makes void what stands in those that have no durable group.
+	s.active.segments = slices.DeleteFunc(s.active.segments, func(g *segment) bool {
+		void := g.first > s.group
+		if void {
+			s.free = append(s.free, g)
+		}
+		return void
+	})
 	s.active.segments = append(s.active.segments, s.current)
 	if s.active.empty() && s.frozen == nil {
 		s.base = s.next - 1

@@ -138,7 +138,8 @@ func (s *Store) thins() bool {
 
 // Backup implements persist.Backuper. Everything is folded, and then the store
 // behind writes itself out; what is committed meanwhile waits in the log until
-// that has begun.
+// that has begun: until the first byte, unless the store is a
+// persist.TellingBackuper.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	b, ok := s.behind.(persist.Backuper)
 	if !ok {
@@ -155,9 +156,12 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return s.undrained(err)
 	}
-	// The store behind is as of one moment once its first byte has come.
+	// From then on folds are not in the backup, and so cannot be half in it.
 	begun := sync.OnceFunc(func() { release(s.folds) })
 	defer begun()
+	if b, ok := b.(persist.TellingBackuper); ok {
+		return b.BackupTelling(ctx, w, begun)
+	}
 	return b.Backup(ctx, writer(func(p []byte) (int, error) {
 		begun()
 		return w.Write(p)

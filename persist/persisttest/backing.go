@@ -76,6 +76,31 @@ var backing = []test{
 		s.Error(b.Backup(ctx, io.Discard))
 		s.applied(step(rooms("a"), o[0].Life, 1, "A2"))
 	}},
+	{"a backup has nothing that comes after it told that it has begun", func(s *suite) {
+		b, ok := s.backuper().(persist.TellingBackuper)
+		if !ok {
+			s.t.Skip("the store does not tell when a backup has begun")
+		}
+		o := s.applied(create(rooms("a"), "A"))
+		var backup bytes.Buffer
+		var later sync.WaitGroup
+		var failed error
+		begun := 0
+		s.NoError(b.BackupTelling(s.ctx, &backup, func() {
+			begun++
+			s.Zero(backup.Len())
+			later.Go(func() { // a commit may wait for the end of a backup
+				_, failed = s.store.Commit(s.ctx, []persist.Unit{create(rooms("later"), "x")})
+			})
+		}))
+		later.Wait()
+		s.NoError(failed)
+		s.Equal(1, begun)
+		r := s.restored(backup.Bytes())
+		defer r.end()
+		r.holds(rooms("a"), o[0].Life, 1, "A")
+		r.absent(rooms("later"))
+	}},
 	{"a backup during commits has what was acknowledged before, and no half of anything", func(s *suite) {
 		b := s.backuper()
 		const writers = 3

@@ -16,10 +16,16 @@ const backupPage = 256
 // Backup implements persist.Backuper: it writes what Restore reads. What is
 // damaged fails it.
 func (m *Memory) Backup(ctx context.Context, w io.Writer) error {
+	return m.BackupTelling(ctx, w, func() {})
+}
+
+// BackupTelling implements persist.TellingBackuper.
+func (m *Memory) BackupTelling(ctx context.Context, w io.Writer, begun func()) error {
 	if _, err := m.store.Position(ctx); err != nil {
 		return err
 	}
 	from := m.fork()
+	begun()
 	out := gob.NewEncoder(w)
 	return errors.Join(
 		backupRecords(ctx, from, out), backupChanges(ctx, from, out), backupRows(ctx, from, out), backupEnd(ctx, from, out))

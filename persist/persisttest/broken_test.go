@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -91,6 +92,7 @@ func wrongs() map[string][]string {
 		"backs up no rows":                {"a backup has everything"},
 		"backs up halves":                 {"a backup during commits has what was acknowledged before, and no half of anything"},
 		"backs up late":                   {"a backup has everything"},
+		"tells too early of a backup":     {"a backup has nothing that comes after it told that it has begun"},
 	}
 	maps.Copy(all, foldingWrongs())
 	return all
@@ -340,6 +342,19 @@ func (b *broken) Backup(ctx context.Context, w io.Writer) error {
 		return b.Memory.Backup(ctx, w)
 	}
 	_, err := b.Commit(ctx, []persist.Unit{{Key: room("later"), Record: &snapshot.Record{Revision: 1}}})
+	return errors.Join(err, b.Memory.Backup(ctx, w))
+}
+
+func (b *broken) BackupTelling(ctx context.Context, w io.Writer, begun func()) error {
+	if b.how != "tells too early of a backup" {
+		return b.Memory.BackupTelling(ctx, w, begun)
+	}
+	before, err := b.Position(ctx)
+	begun()
+	for now := before; err == nil && now == before; {
+		runtime.Gosched() // somebody commits meanwhile
+		now, err = b.Position(ctx)
+	}
 	return errors.Join(err, b.Memory.Backup(ctx, w))
 }
 

@@ -13,7 +13,7 @@ import (
 var (
 	_ persist.PersistenceService = (*Memory)(nil)
 	_ persist.Importer           = (*Memory)(nil)
-	_ persist.Backuper           = (*Memory)(nil)
+	_ persist.TellingBackuper    = (*Memory)(nil)
 	_ persist.Folder             = (*Memory)(nil)
 )
 

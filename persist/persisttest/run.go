@@ -50,7 +50,7 @@ type Fixture struct {
 // t.Cleanup.
 //
 // Abilities that are interfaces of their own (persist.Reopener, Importer,
-// Backuper, Compacter, Folder) are tested where the store has them.
+// Backuper, TellingBackuper, Compacter, Folder) are tested where the store has them.
 //
 // Errors are compared by errors.Is. Positions and lives are compared by their
 // order, since stores may leave gaps.

@@ -12,6 +12,7 @@ const Sector = 512
 
 // content is that of a file.
 type content struct {
+	named    bool            // its name is durable
 	shown    []byte          // what reads show
 	kept     []byte          // what is durable
 	unsynced map[int]*sector // by number: those of which kept is not sure to have what is shown
@@ -47,9 +48,16 @@ func (c *content) write(b []byte, at int64) {
 	copy(c.shown[at:], b)
 }
 
-// sync makes durable what is dirty, and the size.
+// sync makes durable the name, what is dirty, and the size as far as that goes.
 func (c *content) sync() {
-	c.kept = resize(c.kept, len(c.shown))
+	c.named = true
+	size := len(c.kept)
+	for i, s := range c.unsynced {
+		if s.dirty {
+			size = max(size, min((i+1)*Sector, len(c.shown)))
+		}
+	}
+	c.kept = resize(c.kept, size)
 	for i, s := range c.unsynced {
 		if s.dirty {
 			copy(piece(c.kept, i), piece(c.shown, i))
@@ -58,7 +66,8 @@ func (c *content) sync() {
 	}
 }
 
-// syncFails gives up what is dirty. Some of it may have been written.
+// syncFails gives up what is dirty, and the size that it would have made durable.
+// Some of it may have been written.
 func (c *content) syncFails(rng *rand.Rand) {
 	for _, i := range slices.Sorted(maps.Keys(c.unsynced)) {
 		s := c.unsynced[i]
@@ -69,8 +78,11 @@ func (c *content) syncFails(rng *rand.Rand) {
 	}
 }
 
-// crash leaves what is durable and some of what is not.
+// crash leaves what is durable and some of what is not; nil if that is nothing.
 func (c *content) crash(rng *rand.Rand) *content {
+	if !c.named && rng.IntN(2) == 0 {
+		return nil
+	}
 	luck := rng.IntN(4) // nothing of it, all of it, or some
 	pick := func(n int) int {
 		switch luck {
@@ -105,7 +117,7 @@ func (c *content) crash(rng *rand.Rand) *content {
 
 // settled is a file that is durable.
 func settled(b []byte) *content {
-	return &content{shown: b, kept: bytes.Clone(b), unsynced: map[int]*sector{}}
+	return &content{named: true, shown: b, kept: bytes.Clone(b), unsynced: map[int]*sector{}}
 }
 
 // piece is what bytes have of a sector.

@@ -9,9 +9,9 @@ import (
 )
 
 // Crash is the end of the machine. It returns the disk that the next process
-// finds: what was synced and any part of what was not. What a write has done is
-// there or not for each of its sectors, and so is what it made the file longer
-// by. From then on everything that is called of d fails with ErrCrashed.
+// finds: what was synced and any part of what was not. A file that was never synced
+// may be missing. What a write has done is there or not for each of its sectors,
+// and so is what it made the file longer by. From then on everything that is called of d fails with ErrCrashed.
 func (d *Disk) Crash(rng *rand.Rand) *Disk {
 	return d.die(func(c *content) *content { return c.crash(rng) })
 }
@@ -31,7 +31,9 @@ func (d *Disk) die(left func(*content) *content) *Disk {
 	next := New()
 	next.Full = d.Full
 	for _, name := range slices.Sorted(maps.Keys(d.files)) {
-		next.files[name] = left(d.files[name])
+		if c := left(d.files[name]); c != nil {
+			next.files[name] = c
+		}
 	}
 	return next
 }

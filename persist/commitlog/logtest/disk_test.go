@@ -97,7 +97,40 @@ func TestSyncAfterAFailedOne(t *testing.T) {
 		}
 	}
 	require.True(t, after(t, work(false))[string(filled('a', 1))])
+	longer := after(t, func(t *testing.T, d *logtest.Disk) {
+		f := open(t, d)
+		write(t, f, 0, filled('a', 2))
+		d.Fail = func(logtest.Op, string) error { return errStruck }
+		require.ErrorIs(t, f.Sync(), errStruck)
+		d.Fail = nil
+		write(t, f, 0, filled('b', 1))
+		require.NoError(t, f.Sync())
+	})
+	require.True(t, longer[string(filled('b', 1))], "nor the length")
+	require.True(t, longer[string(filled('b', 1))+string(filled('a', 1))])
 	require.Equal(t, map[string]bool{string(filled('b', 1)): true}, after(t, work(true)))
+}
+
+// TestNameOfAFile is durable once the file was synced.
+func TestNameOfAFile(t *testing.T) {
+	for _, synced := range []bool{false, true} {
+		missing := 0
+		for seed := range uint64(40) {
+			d := logtest.New()
+			f := open(t, d)
+			d.Fail = func(logtest.Op, string) error { return errStruck }
+			require.ErrorIs(t, f.Sync(), errStruck)
+			d.Fail = nil
+			if synced {
+				require.NoError(t, f.Sync())
+			}
+			names, err := d.Kill().Crash(seeded(seed)).Names()
+			require.NoError(t, err)
+			missing += 1 - len(names)
+		}
+		require.Equal(t, synced, missing == 0)
+		require.Less(t, missing, 40)
+	}
 }
 
 func TestKillTakesNothingAway(t *testing.T) {
