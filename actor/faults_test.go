@@ -450,11 +450,16 @@ func TestTwoSystemsShareNoWorkers(t *testing.T) {
 		heard <- true
 		return nil
 	}))
+	until(t, outer, func() bool { return listens.Load() == 0 })
 	tells := spawn(t, sim, "tells", actor.PropsFunc(func(ctx *actor.Context, _ any) error {
 		if err := ctx.Tell(listens, 1); err != nil {
 			return err
 		}
-		require.True(t, <-heard, "while this turn goes on")
+		select {
+		case <-heard:
+		case <-time.After(waitLong):
+			t.Error("it waits for the end of this turn")
+		}
 		ctx.Respond(nil)
 		return nil
 	}))
