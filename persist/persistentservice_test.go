@@ -426,7 +426,7 @@ func TestBadManagersOfJobs(t *testing.T) {
 		"set one of them":           errands{Name: "a", Work: work, Worker: (&office{}).worker()}.Props(),
 		"name has 0 bytes":          errands{Work: work}.Props(),
 		"it has no service":         errands{Name: "a", Work: work}.Props(),
-		"the upgrade from schema version 2 would never run":                          errands{Name: "a", Work: work, Schema: 2, Upgrades: upgrades}.Props(),
+		"the upgrade from schema version 2 would never run":                              errands{Name: "a", Work: work, Schema: 2, Upgrades: upgrades}.Props(),
 		"start tills/t: its Upgrades: the upgrade from schema version 2 would never run": persist.PersistentConfig{Schema: 2, Upgrades: upgrades}.Props(func() persist.PersistentActor { return &till{} }),
 		"is unexported": persist.PersistentServiceManager[struct{ n int }]{
 			Name: "a", Work: func(context.Context, persist.Job[struct{ n int }]) error { return nil },
