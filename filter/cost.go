@@ -16,7 +16,8 @@ const (
 	// MaxCost is the most work that an expression may need for one entity: each
 	// operation costs one, and one more for every element and every 16 bytes
 	// that it has to look at. What matches looks at with a regular expression
-	// counts once for each of that one's instructions.
+	// counts once for each of that one's instructions, a text that split takes
+	// apart once for each byte, and a zone of time 200.
 	MaxCost = 200_000
 	// MaxPattern is the most instructions that a regular expression may have
 	// when it is compiled; about one for each character or class, with those
