@@ -54,7 +54,7 @@ func TestDefinitionsRefused(t *testing.T) {
 		"upgrade of the present version": {with(valid(), func(d *Type[lamp]) {
 			d.Version, d.Upgrades = 2, snapshot.Upgrades{1: nil, 2: nil}
 		}), "Upgrades of lamps: the upgrade from schema version 2 would never run, since the present version is 2: an upgrade stands under the version that it starts from; raise the version to 3"},
-		"upgrade without a version": {with(valid(), func(d *Type[lamp]) { d.Upgrades = snapshot.Upgrades{0: nil} }), "raise Version to 1"},
+		"upgrade without a version": {with(valid(), func(d *Type[lamp]) { d.Upgrades = snapshot.Upgrades{0: nil} }), "raise the version to 1"},
 		"bad pattern":               {with(valid(), func(d *Type[lamp]) { d.Create.Names = "(" }), "pattern"},
 		"bad document":              {Document{Name: "d", Create: Creation{By: []string{"x"}}}, "x"},
 	} {
