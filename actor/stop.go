@@ -90,13 +90,13 @@ func unwrapOnce(err error) error {
 
 // late returns the paths of the actors that others wait for, sorted: of those that
 // have not begun to stop, whose children were not asked to, and of those that have and
-// have no children left.
+// have no children left. /, /user and /system have no handlers that keep them from it.
 func (s *System) late() []string {
 	var paths []string
 	var visit func(r *Ref)
 	visit = func(r *Ref) {
 		var kids []*Ref
-		if r.Stopped() {
+		if r.Stopped() || r == s.root || r == s.user || r == s.system {
 			kids = r.unfinished()
 		}
 		for _, c := range kids {

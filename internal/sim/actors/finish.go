@@ -90,6 +90,9 @@ func (w *world) stopping(limit time.Duration) bool {
 
 // late are those under r that others wait for.
 func (w *world) late(r *actor.Ref) (paths []string) {
+	if r != w.sys.User() && !r.Stopped() { // its children were not asked to
+		return []string{r.Path()}
+	}
 	left := false
 	all := map[*actor.Ref]bool{}
 	for _, l := range w.lives {
