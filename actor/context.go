@@ -12,11 +12,11 @@ import (
 
 // Context is what a handler gets beside the message. It belongs to the call
 // that it was handed to, and is used again for the next message: keep none of
-// it. Self, System, Parent, Grandparent, Children, Select, Stop, StopChild, Stopping,
-// Logger and Now may be called at any time from any goroutine. The other methods panic outside a call, and must not be called
-// from another goroutine than the handler's. To do something later, keep
-// Self and send a message; to answer later, use Defer; to work in another
-// goroutine, use PipeTo.
+// it. Self, System, Parent, Grandparent, Children, Select, Stop, StopChild,
+// Stopping, Logger and Now may be called at any time from any goroutine. The
+// other methods panic outside a call, and must not be called from another
+// goroutine than the handler's. To do something later, keep Self and send a
+// message; to answer later, use Defer; to work in another goroutine, use PipeTo.
 type Context Ref
 
 // call is what a turn has in hand. It belongs to the worker, and so costs

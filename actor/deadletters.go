@@ -52,7 +52,7 @@ func tellOf(z ZombieMsg, f func(ZombieMsg)) { f(z) }
 // SubscribeRef has r told each dead letter as a ZombieMsg from now on, until it
 // stops. It is told nothing of what it has sent itself, and nothing while its
 // mailbox is full. The same comes of sending Subscribe to /system/deadletters, and
-// twice is once.
+// twice is once: any cancel, or Unsubscribe, ends it.
 func (d *DeadLetters) SubscribeRef(r *Ref) (cancel func()) { return d.hub.addRef(r) }
 
 // Count returns how many dead letters there have been.

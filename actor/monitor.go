@@ -124,8 +124,8 @@ func (m *monitor) look(first bool) {
 // wanted is how many workers to add, so that as many move as there were. As long as
 // those that were added come to stand still as well it is twice as many each time: who
 // waits behind thousands that block does so for some looks, not for thousands. Those of
-// them that compute are among the busy goroutines; for these, more would only make all
-// of them slower, and there are no more than as many as the others need.
+// them that compute are among the busy goroutines; more workers would only make these
+// slower, so none is added beyond those that the others need.
 func (m *monitor) wanted(moving, standing, patience int) int {
 	add := m.d.base - moving
 	if add <= 0 {

@@ -435,15 +435,20 @@ func (o *outside) Schedule(t actor.Task) {
 	o.Seeded.Schedule(t)
 }
 
+func outsideSystem(t *testing.T) (*actor.System, *outside) {
+	exec := &outside{Seeded: actortest.NewSeeded(1)}
+	sys := actor.NewSystem("test", actor.Config{Executor: exec})
+	t.Cleanup(func() {
+		stopSystem(t, sys)
+		exec.Close()
+	})
+	return sys, exec
+}
+
 // A worker that stops a tree queues those turns itself. From outside each would
 // go through the queue that all workers share.
 func TestATreeIsStoppedFromWithinTurns(t *testing.T) {
-	exec := &outside{Seeded: actortest.NewSeeded(1)}
-	sys := actor.NewSystem("test", actor.Config{Executor: exec})
-	defer func() {
-		stopSystem(t, sys)
-		exec.Close()
-	}()
+	sys, exec := outsideSystem(t)
 	probe := actortest.NewProbe(t, sys, "probe")
 	const kids = 20
 	idle := actor.PropsFunc(func(*actor.Context, any) error { return nil })
@@ -469,12 +474,7 @@ func TestATreeIsStoppedFromWithinTurns(t *testing.T) {
 // Who hears of the end of an actor whose PostStop may take its time does not wait
 // behind that on its worker.
 func TestWhoHearsOfAnEndDoesNotWaitForPostStop(t *testing.T) {
-	exec := &outside{Seeded: actortest.NewSeeded(1)}
-	sys := actor.NewSystem("test", actor.Config{Executor: exec})
-	defer func() {
-		stopSystem(t, sys)
-		exec.Close()
-	}()
+	sys, exec := outsideSystem(t)
 	probe := actortest.NewProbe(t, sys, "probe")
 	var ignored error
 	r := spawn(t, sys, "r", actor.PropsOf(func() actor.Actor { return &reasons{own: &ignored, parents: &ignored} }))

@@ -307,12 +307,7 @@ func TestAFileThatWasMadeLongerInVain(t *testing.T) {
 	for seed := range uint64(40) {
 		w, p := newWorld(seed), newPen(t)
 		s := w.mustOpen(t)
-		w.disk.Fail = func(op logtest.Op, _ string) error {
-			if op == logtest.Sync {
-				return errStruck
-			}
-			return nil
-		}
+		w.disk.Fail = failingSync
 		_, err := s.Commit(ctx, []persist.Unit{p.next("a", 0)})
 		require.ErrorIs(t, err, errStruck)
 		w.disk.Fail = nil
@@ -333,12 +328,7 @@ func TestASegmentWithGroupsMadeLongerInVain(t *testing.T) {
 	w.segment = 1 << 20
 	s := w.mustOpen(t)
 	p.steps(s, "a")
-	w.disk.Fail = func(op logtest.Op, _ string) error {
-		if op == logtest.Sync {
-			return errStruck
-		}
-		return nil
-	}
+	w.disk.Fail = failingSync
 	_, err := s.Commit(ctx, []persist.Unit{p.next("b", 70_000)})
 	require.ErrorIs(t, err, errStruck)
 	require.ErrorContains(t, err, "nothing was done")

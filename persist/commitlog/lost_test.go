@@ -131,12 +131,7 @@ func TestALostSegmentBehindAVoidGroup(t *testing.T) {
 	w.crash(true)
 	s = w.mustOpen(t)
 	p.steps(s, "c")
-	w.disk.Fail = func(op logtest.Op, _ string) error {
-		if op == logtest.Sync {
-			return errStruck
-		}
-		return nil
-	}
+	w.disk.Fail = failingSync
 	_, err := s.Commit(ctx, []persist.Unit{p.next("d", 0)})
 	require.ErrorIs(t, err, persist.ErrUnknown)
 	w.disk.Fail = nil

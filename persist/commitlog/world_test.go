@@ -205,3 +205,11 @@ func (b *behind) Reopen(context.Context) error {
 	b.down = false
 	return nil
 }
+
+// failingSync is a fault of a disk on which nothing can be made durable.
+func failingSync(op logtest.Op, _ string) error {
+	if op == logtest.Sync {
+		return errStruck
+	}
+	return nil
+}
