@@ -313,6 +313,7 @@ func (j judge) ReceiveFailed(_ *actor.Context, f actor.Failed) (actor.Directive,
 	case actor.Restart:
 		c.mayStop = true // when the budget is used up
 		c.mayRestart, c.notBefore = true, w.now()
+		c.noLater(longestBackoff)
 		if !c.started {
 			c.restarts(0)
 		}

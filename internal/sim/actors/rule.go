@@ -9,6 +9,10 @@ import (
 	"github.com/twinsrv/twinsrv/actor"
 )
 
+// longestBackoff is the most that any rule has a restart wait, which is what a
+// strategy does that says nothing of it.
+const longestBackoff = time.Second
+
 // rule is a strategy, and what it is to do. The nil rule is the default one.
 type rule struct {
 	form      form
