@@ -10,4 +10,6 @@
 // EntityActor is the actor behind one entity. It handles one message at a
 // time, and lets nothing of a turn out (reply, effects, published change)
 // before what the turn was computed on is durable.
+//
+// The page docs/entities.md of the repository teaches it by task.
 package entity

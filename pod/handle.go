@@ -51,7 +51,22 @@ func (h *Handle[S]) Get(ctx context.Context, name string) (TypedView[S], error) 
 	if err != nil {
 		return TypedView[S]{}, err
 	}
-	return typed[S](v)
+	return h.Typed(v)
+}
+
+// Typed decodes the state of a view of this pod, which Query, At or AtTime gave.
+func (h *Handle[S]) Typed(v View) (TypedView[S], error) {
+	if v.Pod != h.Name() {
+		return TypedView[S]{}, fmt.Errorf("%s/%s: the view is not of the pod %s", v.Pod, v.Name, h.Name())
+	}
+	if v.spec == nil {
+		return TypedView[S]{}, fmt.Errorf("%s/%s: the view was read before the pod had its type; read it again", v.Pod, v.Name)
+	}
+	t := TypedView[S]{Name: v.Name, Life: v.Life, Revision: v.Revision, Changed: v.Changed}
+	if err := v.spec.DecodeState(&v.record, &t.State); err != nil {
+		return t, fmt.Errorf("%s/%s: %w", v.Pod, v.Name, err)
+	}
+	return t, nil
 }
 
 // Delete ends an entity's life whatever its revision, durably.
@@ -72,19 +87,11 @@ func (h *Handle[S]) List(ctx context.Context, o persist.ListOptions) (views []Ty
 		if i.Err != nil {
 			continue
 		}
-		v, err := typed[S](i.View)
+		v, err := h.Typed(i.View)
 		if err != nil {
 			return nil, "", err
 		}
 		views = append(views, v)
 	}
 	return views, page.Next, nil
-}
-
-func typed[S any](v View) (TypedView[S], error) {
-	t := TypedView[S]{Name: v.Name, Life: v.Life, Revision: v.Revision, Changed: v.Changed}
-	if err := v.spec.DecodeState(&v.record, &t.State); err != nil {
-		return t, fmt.Errorf("%s/%s: %w", v.Pod, v.Name, err)
-	}
-	return t, nil
 }
