@@ -20,6 +20,12 @@ import (
 
 // reference evaluates the whole expression with cel-go over a decoded state.
 func reference(t require.TestingT, text string, vars map[string]any) bool {
+	out, _, err := program(t, text).Eval(vars)
+	return err == nil && out == types.True
+}
+
+// program is cel-go's of an expression.
+func program(t require.TestingT, text string) cel.Program {
 	env, err := cel.NewEnv(
 		cel.Variable("pod", cel.StringType), cel.Variable("name", cel.StringType),
 		cel.Variable("life", cel.IntType), cel.Variable("revision", cel.IntType),
@@ -30,8 +36,7 @@ func reference(t require.TestingT, text string, vars map[string]any) bool {
 	require.NoError(t, issues.Err(), text)
 	program, err := env.Program(checked)
 	require.NoError(t, err, text)
-	out, _, err := program.Eval(vars)
-	return err == nil && out == types.True
+	return program
 }
 
 // plain makes of a JSON tree what cel-go takes.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/ext"
+	"github.com/google/cel-go/interpreter"
 )
 
 // compiler makes nodes of one checked expression: of the common forms nodes of
@@ -19,20 +20,15 @@ import (
 type compiler struct {
 	env  *cel.Env
 	tree *ast.AST
-	cels []*celPart
 	keys keys
+	left bool  // something is left to cel-go
+	err  error // why a part that was left to it cannot be planned
 
 	patterns    map[string]*pattern
 	patternCost int // of all of them
 
 	paths []Path // of own nodes, once each
 	whole bool   // an own node looks at more than values
-}
-
-// celPart is a part for cel-go.
-type celPart struct {
-	expr ast.Expr
-	node *celNode
 }
 
 func newEnv() (*cel.Env, error) {
@@ -162,14 +158,7 @@ func (c *compiler) compile() (node, error) {
 		return nil, &SyntaxError{Line: 1, Column: 1, Message: err.Error()}
 	}
 	root := c.node(c.tree.Expr())
-	for _, part := range c.cels {
-		program, err := c.plan(part.expr)
-		if err != nil {
-			return nil, c.errorAt(part.expr, "%s", err.Error())
-		}
-		part.node.program, part.node.keys = program, &c.keys
-	}
-	return root, nil
+	return root, c.err
 }
 
 // plan makes a program of a part of the expression.
@@ -182,6 +171,22 @@ func (c *compiler) plan(e ast.Expr) (cel.Program, error) {
 	}
 	part := ast.NewCheckedAST(ast.NewAST(e, c.tree.SourceInfo()), c.tree.TypeMap(), c.tree.ReferenceMap())
 	return c.env.PlanProgram(part, options...)
+}
+
+// decorate is an interpreter.InterpretableDecoratorV2. It puts calls that have a bound
+// for what they do in the place of cel-go's.
+func (c *compiler) decorate(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	call, ok := i.(interpreter.InterpretableCall)
+	if !ok {
+		return i, nil
+	}
+	switch n := len(call.Args()); {
+	case call.Function() == matches && n == 2:
+		return c.newMatchesCall(call)
+	case (call.Function() == indexOf || call.Function() == lastIndexOf) && (n == 2 || n == 3):
+		return &searchCall{call}, nil
+	}
+	return i, nil
 }
 
 // demanding says whether an expression has loops, or calls what takes longer for
@@ -208,10 +213,13 @@ func steady(function string) bool {
 
 // rest leaves an expression to cel-go.
 func (c *compiler) rest(e ast.Expr) node {
-	n := &celNode{}
-	c.cels = append(c.cels, &celPart{expr: e, node: n})
 	c.look(e)
-	return n
+	c.left = true
+	program, err := c.plan(e)
+	if err != nil && c.err == nil {
+		c.err = c.errorAt(e, "%s", err.Error())
+	}
+	return &celNode{program: program, keys: &c.keys}
 }
 
 // look notes which members of the state an expression for cel-go looks at.

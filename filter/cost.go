@@ -75,10 +75,6 @@ func (m *measure) value(v ref.Val) {
 		m.left -= len(v)
 	case traits.Lister, traits.Mapper:
 		n, _ := v.(traits.Sizer).Size().(types.Int)
-		if int(n) > m.left/bytesPerCost { // Value may have to put it together
-			m.left = 0
-			return
-		}
 		least := m.left - int(n)*bytesPerCost
 		m.tree(v.Value())
 		m.left = min(m.left, least) // whatever it is made of

@@ -30,7 +30,7 @@ func Compile(text string) (f *Filter, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f = &Filter{text: text, root: root, paths: c.paths, whole: c.whole || len(c.cels) > 0}
+	f = &Filter{text: text, root: root, paths: c.paths, whole: c.whole || c.left}
 	if !f.whole {
 		f.sifter = sifterOf(root)
 	}

@@ -120,12 +120,8 @@ type matchesCall struct {
 	pattern *pattern // nil if it is known at run time alone
 }
 
-// decorate is an interpreter.InterpretableDecoratorV2.
-func (c *compiler) decorate(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-	call, ok := i.(interpreter.InterpretableCall)
-	if !ok || call.Function() != matches || len(call.Args()) != 2 {
-		return i, nil
-	}
+// newMatchesCall compiles the pattern, if it is a constant.
+func (c *compiler) newMatchesCall(call interpreter.InterpretableCall) (*matchesCall, error) {
 	m := &matchesCall{InterpretableCall: call}
 	if constant, ok := call.Args()[1].(interpreter.InterpretableConst); ok {
 		if text, ok := constant.Value().(types.String); ok {

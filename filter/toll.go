@@ -9,6 +9,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 )
 
@@ -93,7 +94,7 @@ func tolledCall(i interpreter.InterpretableCall, looked looks) *tolledNode {
 	looks := looksOf(i.Function())
 	switch {
 	case i.Function() == operators.Add:
-		n.made = looksText // lists are joined without being copied
+		n.made, n.joins = looksText, true
 	case looks >= looksAtAll:
 		n.made = looksAtAll
 	case strings.HasPrefix(i.Function(), "get") && len(i.Args()) == 2:
@@ -133,6 +134,7 @@ type tolledNode struct {
 	price  int
 	looked looks // at its value, by a call
 	made   looks // of its value, by itself
+	joins  bool  // its value may be of two lists
 }
 
 // Eval implements interpreter.Interpretable.
@@ -144,8 +146,28 @@ func (n *tolledNode) Eval(vars interpreter.Activation) ref.Val {
 func (n *tolledNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	pay(frame, n.price)
 	v := n.InterpretableV2.Exec(frame)
+	if n.joins {
+		v = joined(frame, v)
+	}
 	pay(frame, n.looked.cost(v)+n.made.cost(v))
 	return v
+}
+
+// joined puts into one list what cel-go makes of two. That is a node with the two
+// below it; of a tree of those, each look at an element or at the size takes as long as
+// the tree is deep, and Value copies all that is in it, and in its elements.
+func joined(frame *interpreter.ExecutionFrame, v ref.Val) ref.Val {
+	list, ok := v.(traits.Lister)
+	if _, grows := v.(traits.MutableLister); !ok || grows { // which map and filter append to
+		return v
+	}
+	n, _ := list.Size().(types.Int)
+	pay(frame, int(n))
+	all := make([]ref.Val, n)
+	for i := range all {
+		all[i] = list.Get(types.Int(i))
+	}
+	return types.NewRefValList(types.DefaultTypeAdapter, all)
 }
 
 // tolledAttribute is a variable with members that charges the subject for each of

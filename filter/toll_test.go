@@ -2,6 +2,7 @@ package filter_test
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -48,7 +49,7 @@ func TestEachTurnPays(t *testing.T) {
 		"texts that are compared":        {`state.s + "a" == state.s + "b"`, 400, 440},
 		"texts that are made":            {`state.s.upperAscii().size() == 1`, 300, 320},
 		"lists that are compared":        {`state.m == state.m`, 200, 230},
-		"lists that are joined are free": {`(state.m + state.m).size() == 200`, 5, 30},
+		"lists that are joined":          {`(state.m + state.m).size() == 200`, 200, 230},
 		"the length of a text":           {`state.s.size() == 1`, 100, 120},
 		"the length of a list":           {`state.m.size() == 1`, 5, 20},
 		"texts in order":                 {`state.s < state.s`, 200, 220},
@@ -88,5 +89,41 @@ func TestNoTurnFollowsTheLastStep(t *testing.T) {
 		require.ErrorContains(t, err, "p/n: ", text)
 		require.False(t, ok, text)
 		require.Less(t, s.Spent(), 2*filter.MaxCost, text)
+	}
+}
+
+// A list that was made of others is one list: nothing that looks at it goes through
+// those again, or copies them.
+func TestJoinedListsAreOneList(t *testing.T) {
+	s := filter.NewSubject("p", "n", stated(t, map[string]any{"l": make([]int, 70), "i": []int{1, 2}}))
+	match := func(text string) (matches bool, allocated uint64, err error) {
+		f, err := filter.Compile(text)
+		require.NoError(t, err)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		matches, err = f.Match(context.Background(), s)
+		runtime.ReadMemStats(&after)
+		return matches, after.TotalAlloc - before.TotalAlloc, err
+	}
+	for _, text := range []string{
+		`state.i + [3] == [1, 2, 3]`, `([] + state.i) == state.i && (state.i + []) == state.i`, `(state.i + state.i)[3] == 2`,
+		`3 in state.i + [3]`, `(state.i + state.i).exists_one(x, x == 1) || (state.i + ["a"]).exists(x, x == "a")`,
+		`state.i.map(x, state.i + [x]) == [[1, 2, 1], [1, 2, 2]]`, `type(state.i + state.i) == list`,
+	} {
+		matches, _, err := match(text)
+		require.NoError(t, err, text)
+		require.True(t, matches, text)
+	}
+	doubled := "[[1]]"
+	for range 17 {
+		doubled += ".map(v, v + v)"
+	}
+	for what, text := range map[string]string{
+		"many, one after the other": "state.l" + strings.Repeat(" + state.l", 90) + " == []",
+		"doubled over and over":     doubled + ".exists(x, [x] + [x] == [])",
+	} {
+		_, allocated, err := match(text)
+		require.ErrorIs(t, err, filter.ErrTooCostly, what)
+		require.Less(t, allocated, uint64(32<<20), what)
 	}
 }
