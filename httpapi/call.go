@@ -170,10 +170,11 @@ func (c *call) untaken() error {
 	if !c.op.writes() {
 		return nil
 	}
-	if !c.op.identified && c.r.Header.Get(messageIDHeader) != "" {
+	has := func(header string) bool { return len(c.r.Header.Values(header)) > 0 } // empty ones come from scripts
+	if !c.op.identified && has(messageIDHeader) {
 		return refuse(CodeBadMessageID, "this operation takes no "+messageIDHeader+"; for a deletion, If-Match names the revision that it is for")
 	}
-	if !c.op.conditional && (c.r.Header.Get("If-Match") != "" || c.r.Header.Get("If-None-Match") != "") {
+	if !c.op.conditional && (has("If-Match") || has("If-None-Match")) {
 		return refuse(CodeBadCondition, "this operation takes neither If-Match nor If-None-Match")
 	}
 	return nil

@@ -63,6 +63,9 @@ func TestHeadersThatAreNotHeeded(t *testing.T) {
 	w.docs()
 	w.put(room+"/state", `{"n":1}`).is(201)
 	w.delete(room, "Idempotency-Key", "k").is(400, "bad_message_id")
+	w.delete(room, "Idempotency-Key", emptyHeader).is(400, "bad_message_id") // a script's variable was not set
+	w.delete("/v1/pods/docs?cascade=true", "If-Match", emptyHeader).is(400, "bad_condition")
+	w.delete("/v1/pods/docs?cascade=true", "If-None-Match", emptyHeader).is(400, "bad_condition")
 	w.get(room).is(200)
 	w.post("/v1/batch", `[]`, "Idempotency-Key", "k").is(400, "bad_message_id")
 	w.put("/v1/pods/docs", `{"type":"document"}`, "If-Match", `"1-1"`).is(400, "bad_condition")

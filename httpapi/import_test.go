@@ -31,6 +31,30 @@ func (w *world) bring(body string) []httpapi.ImportedLine {
 	return out
 }
 
+// A line is one thing: what it has beside that would be passed over, and is refused.
+func TestImportOfLinesThatAreTwoThings(t *testing.T) {
+	w := newWorld(t)
+	w.put("/v1/pods/docs", `{"type":"document"}`).is(201)
+	for _, line := range []string{
+		`{"pod":"fresh","definition":{"type":"document"},"name":"a","state":{"n":1}}`,
+		`{"pod":"fresh","definition":{"type":"document"},"state":null}`,
+		`{"pod":"fresh","definition":{"type":"document"},"quarantined":"it cannot be read"}`,
+		`{"end":true,"pod":"docs","name":"a","state":{"n":1}}`,
+		`{"end":true,"pod":"fresh","definition":{"type":"document"}}`,
+		`{"pod":"docs","name":"a","state":{"n":1},"quarantined":"it cannot be read"}`,
+	} {
+		got := w.bring(line + `
+{"pod":"docs","name":"b","state":{}}
+{"end":true,"entities":1}`)
+		require.Len(t, got, 3, line)
+		require.Equal(t, []any{1, 400, httpapi.CodeMalformed}, []any{got[0].Line, got[0].Status, got[0].Code}, line)
+		require.Less(t, got[1].Status, 300, line)
+		require.Equal(t, []int{2, 1}, []int{got[2].Lines, got[2].Failed}, line)
+	}
+	w.get("/v1/pods/fresh").is(404)
+	w.get("/v1/pods/docs/entities/a").is(404)
+}
+
 // A pod that is there with another definition keeps it, and the import says so.
 func TestImportOfAnotherDefinition(t *testing.T) {
 	w := newWorld(t)

@@ -183,7 +183,14 @@ func (c *call) importLine(ctx context.Context, data []byte) (i imported) {
 		return i
 	}
 	i.result.Pod, i.result.Name, i.result.End = l.Pod, l.Name, l.End
-	switch {
+	switch ofEntity := l.Name != "" || l.State != nil || l.Quarantined != ""; {
+	case l.End && (ofEntity || l.Definition != nil || l.Pod != ""):
+		i.result.End = false
+		i.fail(refuse(CodeMalformed, "the line of the end has something else, too: give each a line of its own"))
+	case l.Definition != nil && ofEntity:
+		i.fail(refuse(CodeMalformed, "the line has a definition and an entity: give each a line of its own"))
+	case l.Quarantined != "" && l.State != nil:
+		i.fail(refuse(CodeMalformed, "the line has a state and says that it could not be read"))
 	case l.End:
 	case l.Definition != nil:
 		i.declare(ctx, c, l)

@@ -177,6 +177,9 @@ func (w *world) do(method, target, body string, headers ...string) answer {
 	return w.send(method, target, r, headers...)
 }
 
+// emptyHeader is the value of a header that is sent and empty.
+const emptyHeader = "(empty)"
+
 func (w *world) send(method, target string, body io.Reader, headers ...string) answer {
 	w.t.Helper()
 	w.last = method + " " + target
@@ -193,8 +196,12 @@ func (w *world) send(method, target string, body io.Reader, headers ...string) a
 		case "Host":
 			req.Host = headers[i+1]
 		default:
-			if headers[i+1] != "" {
-				req.Header.Add(headers[i], headers[i+1])
+			switch v := headers[i+1]; v {
+			case "": // as if the header had not been named
+			case emptyHeader:
+				req.Header.Add(headers[i], "")
+			default:
+				req.Header.Add(headers[i], v)
 			}
 		}
 	}

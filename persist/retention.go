@@ -171,6 +171,19 @@ func (c *Committer) retainCount(ctx context.Context) error {
 	if !due {
 		return nil
 	}
+	// A store may begin with a high position, and give many that are no changes. What
+	// was never there is not marked as gone.
+	r := &c.retention
+	first, err := c.store.Log(ctx, r.through, 1)
+	if err != nil {
+		return err
+	}
+	if len(first) == 0 || first[0].Position > through {
+		c.mu.Lock()
+		r.through = through
+		c.mu.Unlock()
+		return nil
+	}
 	return c.trim(ctx, through)
 }
 

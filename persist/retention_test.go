@@ -11,6 +11,7 @@ import (
 	"github.com/twinsrv/twinsrv/actor"
 	"github.com/twinsrv/twinsrv/actor/actortest"
 	"github.com/twinsrv/twinsrv/persist"
+	"github.com/twinsrv/twinsrv/persist/memory"
 	"github.com/twinsrv/twinsrv/persist/persisttest"
 )
 
@@ -84,6 +85,26 @@ func TestJournalStaysInItsWindow(t *testing.T) {
 	require.Less(t, len(changes), 2000+2*1024+200)
 	require.EqualValues(t, 10_000, changes[len(changes)-1].Revision)
 	require.EqualValues(t, 10_000, b.revision("x"))
+}
+
+// TestWhatWasNeverThereIsNotDropped: a store whose positions begin high has lost
+// nothing as long as its changes are fewer than are kept.
+func TestWhatWasNeverThereIsNotDropped(t *testing.T) {
+	ctx := context.Background()
+	a := newAging(t, memory.Open(memory.Config{FirstPosition: 1 << 40}), persist.CommitterConfig{KeepChanges: 2000})
+	a.write("x", 1500)
+	a.exec.RunFor(time.Minute)
+	through, err := persist.TrimmedThrough(ctx, a.store)
+	require.NoError(t, err)
+	require.Zero(t, through)
+	require.Equal(t, 1500, a.kept())
+	a.write("x", 4000)
+	a.exec.RunFor(time.Minute)
+	through, err = persist.TrimmedThrough(ctx, a.store)
+	require.NoError(t, err)
+	require.Less(t, through, a.changes(0)[0].Position)
+	require.Less(t, a.kept(), 2000+2*1024)
+	a.close()
 }
 
 // TestWindowIsKeptUnderLoad: the journal does not outgrow its window while
