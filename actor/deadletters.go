@@ -50,8 +50,10 @@ func (d *DeadLetters) Subscribe(f func(ZombieMsg)) (cancel func()) {
 func tellOf(z ZombieMsg, f func(ZombieMsg)) { f(z) }
 
 // SubscribeRef has r told each dead letter as a ZombieMsg from now on, until it
-// stops. It is told nothing of what it has sent itself, and nothing while its
-// mailbox is full. The same comes of sending Subscribe to /system/deadletters, and
+// stops. It is told nothing of what it has sent by its Context, and nothing while its
+// mailbox is full. Whose handler answers each letter with a message to nobody in
+// another way, such as Ref.Tell, or together with another subscriber, goes on for ever:
+// nobody can tell that from other messages. The same comes of sending Subscribe to /system/deadletters, and
 // twice is once: any cancel, or Unsubscribe, ends it.
 func (d *DeadLetters) SubscribeRef(r *Ref) (cancel func()) { return d.hub.addRef(r) }
 

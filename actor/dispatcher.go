@@ -19,7 +19,7 @@ type dispatcher struct {
 	log  *slog.Logger
 
 	mu      sync.Mutex // guards global, idle, closed and changes of workers
-	global  fifo[*Ref]
+	global  backlog
 	idle    []*worker
 	closed  bool
 	running sync.WaitGroup // workers and the monitor
@@ -90,15 +90,11 @@ func (d *dispatcher) schedule(t Task) scheduled {
 	}
 	d.mu.Lock()
 	w := d.popIdle()
-	handed := w != nil && d.global.n == 0
+	handed := w != nil && d.global.len() == 0
 	if handed {
 		w.handed = t.r
 	} else {
-		if t.r.is(urgent) { // who is to stop does not wait behind what all others have to do
-			d.global.pushFront(t.r)
-		} else {
-			d.global.push(t.r)
-		}
+		d.global.push(t.r)
 		note(&d.queued, true)
 	}
 	d.mu.Unlock()
@@ -165,10 +161,12 @@ func (d *dispatcher) fetch(w *worker, share bool) *Ref {
 	if r == nil {
 		return nil
 	}
-	if share && d.global.n > 0 {
-		w.ring.fill(&d.global, min(d.global.n/len(*d.workers.Load()), ringSize/2))
+	n := d.global.len()
+	if share && n > 0 {
+		w.ring.fill(&d.global, min(n/len(*d.workers.Load()), ringSize/2))
+		n = d.global.len()
 	}
-	note(&d.queued, d.global.n > 0)
+	note(&d.queued, n > 0)
 	return r
 }
 
@@ -178,7 +176,7 @@ func (d *dispatcher) spill(rs []*Ref) {
 	for _, r := range rs {
 		d.global.push(r)
 	}
-	note(&d.queued, d.global.n > 0)
+	note(&d.queued, d.global.len() > 0)
 	d.mu.Unlock()
 }
 

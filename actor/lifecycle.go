@@ -199,7 +199,7 @@ func (r *Ref) finish() {
 func (r *Ref) finishAfterPostStop() {
 	r.cancelTimers()
 	r.phase = phaseGone
-	r.instance, r.extra = nil, nil
+	r.instance, r.extra, r.newActor = nil, nil, nil // a watched actor may keep r for long
 	r.tellStopped()
 	r.free()
 }

@@ -16,6 +16,9 @@ const (
 	// A shorter one may only have been kept from running by a busy machine.
 	blockedLooks = 100
 	warnPeriod   = time.Minute
+
+	standPeriod = 100 * time.Millisecond // in which nobody moves until one worker is added all the same
+	standMost   = 8                      // times as many workers as there were, up to which that goes on
 )
 
 // monitor keeps handlers that block from stopping everybody else. It is awake
@@ -23,7 +26,8 @@ const (
 // same turn as before, adds as many as stand still (see wanted), and lets that many
 // end when they move again. Where goroutines wait for processors, a worker may only
 // be one of them; so it stands still there when it has been in its turn for longer
-// than such a wait and some computing take (see patience).
+// than such a wait and some computing take (see patience). As that can be long, a few
+// workers are added ahead of it while no worker moves at all.
 type monitor struct {
 	d       *dispatcher
 	alarm   chan struct{}
@@ -34,12 +38,14 @@ type monitor struct {
 	step    int          // workers to add next, if those that were added last stand still
 	calm    int          // looks in a row that found nobody missing
 	count   func() int   // busyGoroutines
-	busy    [4]int       // what it said at the last looks
-	warned  time.Time    // when a warning was logged last
+	now     func() time.Time
+	moved   time.Time // when a worker had moved last
+	busy    [4]int    // what it said at the last looks
+	warned  time.Time // when a warning was logged last
 }
 
 func (m *monitor) init(d *dispatcher) {
-	m.d, m.count = d, busyGoroutines
+	m.d, m.count, m.now = d, busyGoroutines, d.Now
 	m.alarm = make(chan struct{}, 1)
 	m.quit = make(chan struct{})
 }
@@ -86,10 +92,13 @@ func (m *monitor) run() {
 // look finds who stands still, and adds workers in their place. The first look
 // only takes note.
 func (m *monitor) look(first bool) {
-	blocked, standing, patience := 0, 0, m.patience(m.count())
+	blocked, standing, patience, now := 0, 0, m.patience(m.count()), m.now()
 	for _, w := range *m.d.workers.Load() {
 		if w.still = m.standing(w, first); w.still >= blockedLooks {
 			blocked++
+		}
+		if w.still == 0 {
+			m.moved = now
 		}
 		if w.still >= patience {
 			standing++
@@ -107,7 +116,11 @@ func (m *monitor) look(first bool) {
 	d := m.d
 	d.mu.Lock()
 	n := len(*d.workers.Load())
-	add := min(m.wanted(n-standing, standing, patience), d.base+maxStanding-n)
+	add := m.wanted(n-standing, standing, patience)
+	if add <= 0 && now.Sub(m.moved) >= standPeriod && n < standMost*d.base {
+		add, m.moved = 1, now
+	}
+	add = min(add, d.base+maxStanding-n)
 	capped := add < d.base-(n-standing)
 	if add > 0 && !d.closed {
 		d.grow(add)
@@ -185,7 +198,7 @@ func (m *monitor) warn(blocked, workers int, capped bool) {
 	if blocked == 0 && !capped {
 		return
 	}
-	now := m.d.Now()
+	now := m.now()
 	if !m.warned.IsZero() && now.Sub(m.warned) < warnPeriod {
 		return
 	}
@@ -233,7 +246,7 @@ func (m *monitor) retire(w *worker) bool {
 	if r := w.next.Swap(nil); r != nil {
 		d.global.push(r)
 	}
-	note(&d.queued, d.global.n > 0)
+	note(&d.queued, d.global.len() > 0)
 	d.mu.Unlock()
 	m.raise() // while it moved them the monitor saw them nowhere
 	d.kick()

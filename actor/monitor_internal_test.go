@@ -242,6 +242,40 @@ func TestTheMonitorAddsNobodyBeforeItsPatienceEnds(t *testing.T) {
 	}
 }
 
+// While no worker moves, whatever the reason, one is added from time to time, so that
+// who asks another actor need not wait for the end of the monitor's patience.
+func TestTheMonitorAddsOneWhereNobodyMoves(t *testing.T) {
+	d, out := still(2)
+	m := &d.monitor
+	now := time.Unix(0, 0)
+	m.now, m.count = func() time.Time { return now }, func() int { return 1000 }
+	for range len(m.busy) {
+		m.look(true)
+	}
+	look := func(after time.Duration) (added int) {
+		out.Reset()
+		now = now.Add(after)
+		m.look(false)
+		return strings.Count(out.String(), "added=1 ")
+	}
+	require.Zero(t, look(standPeriod-1))
+	require.Equal(t, 1, look(1))
+	require.Zero(t, look(standPeriod-1))
+	require.Equal(t, 1, look(1))
+	(*d.workers.Load())[1].setPace(paceMoving)
+	require.Zero(t, look(standPeriod), "it has moved")
+	require.Equal(t, 1, look(standPeriod))
+	(*d.workers.Load())[1].setPace(paceParked)
+	require.Zero(t, look(standPeriod), "it can take what is queued")
+
+	d, out = still(2)
+	d.base = 0 // there are as many as there may be
+	m = &d.monitor
+	m.now, m.count = func() time.Time { return now }, func() int { return 1000 }
+	m.look(true)
+	require.Zero(t, look(time.Hour))
+}
+
 func TestBusyGoroutinesAreCounted(t *testing.T) {
 	var computing atomic.Bool
 	var all sync.WaitGroup

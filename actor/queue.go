@@ -37,15 +37,6 @@ func (q *fifo[T]) push(v T) {
 	q.n++
 }
 
-func (q *fifo[T]) pushFront(v T) {
-	if q.n == len(q.buf) {
-		q.resize(max(8, 2*q.n))
-	}
-	q.head = (q.head + len(q.buf) - 1) % len(q.buf)
-	q.buf[q.head] = v
-	q.n++
-}
-
 // pop returns the zero value when the ring is empty.
 func (q *fifo[T]) pop() (v T) {
 	if q.n == 0 {

@@ -49,8 +49,8 @@ func (q *ring) put(r *Ref) (over []*Ref) {
 	return over
 }
 
-// fill adds up to n from another queue, as far as there is room.
-func (q *ring) fill(from *fifo[*Ref], n int) {
+// fill adds up to n of the backlog, as far as there is room.
+func (q *ring) fill(from *backlog, n int) {
 	q.mu.Lock()
 	for ; n > 0 && q.n < ringSize; n-- {
 		q.push(from.pop())

@@ -17,7 +17,7 @@ func TestARingSaysAfterEachMethodWhetherItHasAny(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	var stocked atomic.Int32
 	a, b := &ring{stocked: &stocked}, &ring{stocked: &stocked}
-	var global fifo[*Ref]
+	var global backlog
 	inside := map[*Ref]bool{}
 	enter := func() *Ref { r := &Ref{}; inside[r] = true; return r }
 	leave := func(r *Ref) {

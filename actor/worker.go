@@ -221,7 +221,7 @@ func (w *worker) steal() *Ref {
 func (w *worker) park() (*Ref, bool) {
 	d := w.d
 	d.mu.Lock()
-	if d.global.n > 0 {
+	if d.global.len() > 0 {
 		d.mu.Unlock()
 		return nil, true
 	}

@@ -95,9 +95,9 @@ func TestAStopGoesAheadOfWhatWaits(t *testing.T) {
 	second.set(urgent)
 	d.schedule(Task{first})
 	d.schedule(Task{second})
-	require.Equal(t, 22, d.global.n)
-	require.Same(t, second, d.fetch(w, false))
+	require.Equal(t, 22, d.global.len())
 	require.Same(t, first, d.fetch(w, false))
+	require.Same(t, second, d.fetch(w, false))
 	for range 20 {
 		require.NotNil(t, d.fetch(w, false))
 	}

@@ -3,6 +3,7 @@ package filter
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
@@ -20,22 +21,28 @@ const zonePrice = 200
 // does it. cel-go's own tracking of costs has a stack of values that grows with each
 // turn of a loop and is searched in each, so that long lists took time with the
 // square of their length.
-type tolls map[int64]looks // at arguments of calls, by their IDs
+type tolls map[int64]looks // at arguments of calls and at keys, by their IDs
 
 // looks says at how much of a value a call looks.
 type looks uint8
 
 const (
-	looksOnce  looks = iota // or at none
-	looksText               // all of a text
-	looksAtAll              // also of what is in it
-	looksEach               // each byte may become an element
+	looksOnce   looks = iota // or at none
+	looksText                // all of a text
+	looksInList              // also of what is in a list
+	looksAtAll               // also of what is in it
+	looksEach                // each byte may become an element
 )
 
 // newTolls returns those of an expression.
 func newTolls(e ast.Expr) tolls {
 	t := tolls{}
 	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.MapKind {
+			for _, entry := range e.AsMap().Entries() {
+				t[entry.AsMapEntry().Key().ID()] = looksText
+			}
+		}
 		if e.Kind() != ast.CallKind {
 			return
 		}
@@ -44,12 +51,22 @@ func newTolls(e ast.Expr) tolls {
 		if call.IsMemberFunction() {
 			args = append([]ast.Expr{call.Target()}, args...)
 		}
+		looked := looksOf(call.FunctionName())
+		if equality(call.FunctionName()) && slices.ContainsFunc(args, isLiteral) {
+			looked = looksText // what is no text differs at once
+		}
 		for _, arg := range args {
-			t[arg.ID()] = max(t[arg.ID()], looksOf(call.FunctionName()))
+			t[arg.ID()] = max(t[arg.ID()], looked)
 		}
 	}))
 	return t
 }
+
+func equality(function string) bool {
+	return function == operators.Equals || function == operators.NotEquals
+}
+
+func isLiteral(e ast.Expr) bool { return e.Kind() == ast.LiteralKind }
 
 // looksOf says at how much of each argument a call looks.
 func looksOf(function string) looks {
@@ -57,12 +74,17 @@ func looksOf(function string) looks {
 	case operators.Add, matches:
 		return looksOnce // what is added is in the sum, and matches charges the subject itself
 	case operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
-		"size", "int", "uint", "double", "timestamp", "duration":
+		"size", "int", "uint", "double", "bool", "timestamp", "duration":
 		return looksText
+	case operators.In:
+		return looksInList // an object is asked for one key
 	case "split":
 		return looksEach
 	}
-	if steady(function) {
+	switch {
+	case strings.HasPrefix(function, "get"): // the name of a zone, which errors repeat
+		return looksText
+	case steady(function):
 		return looksOnce
 	}
 	return looksAtAll
@@ -122,7 +144,7 @@ func (l looks) cost(v ref.Val) int {
 	case types.Bytes:
 		return len(v) / bytesPerCost
 	}
-	if l == looksText {
+	if _, object := v.(traits.Mapper); l == looksText || object && l == looksInList {
 		return 0
 	}
 	return sizeOf(v) / bytesPerCost

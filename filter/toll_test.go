@@ -2,6 +2,7 @@ package filter_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -15,9 +16,13 @@ import (
 func TestEachTurnPays(t *testing.T) {
 	const turns = 20
 	text := strings.Repeat("a", 1600) // 100 steps to look at
+	wide := map[string]any{}
+	for i := range 500 {
+		wide[fmt.Sprint(i)] = i
+	}
 	state := func(n int) *filter.Subject {
 		return filter.NewSubject("p", "n", stated(t, map[string]any{
-			"l": make([]int, n), "s": text, "m": make([]int, 100), "i": []int{0}, "o": map[string]any{"a": 1}, "k": map[string]any{text: 1},
+			"l": make([]int, n), "s": text, "m": make([]int, 100), "i": []int{0}, "o": map[string]any{"a": 1}, "k": map[string]any{text: 1}, "w": wide,
 		}))
 	}
 	spent := func(s *filter.Subject, text string) int {
@@ -55,13 +60,21 @@ func TestEachTurnPays(t *testing.T) {
 		"texts in order":                 {`state.s < state.s`, 200, 220},
 		"the parts of a text":            {`state.s.split("").size() == 1`, 1600 + 1600, 3330},
 		"a number in a text":             {`double(state.s) < 1.0`, 100, 120},
+		"a key of an object":             {`state.s in state.w`, 100, 120},
+		"an object that is none":         {`state.w == 1 || state.w != null`, 5, 30},
+		"a list that is none":            {`1 == state.m || null != state.m`, 5, 30},
+		"an element of a list":           {`x in state.m`, 100, 120},
+		"an object in a list":            {`state.k in [state.o, state.k]`, 100, 140},
+		"a bool in a text":               {`bool(state.s)`, 100, 120},
+		"a zone in a text":               {`changed.getHours(state.s) == 30`, 300, 320},
+		"keys":                           {`{state.s: 1, state.s + "a": 2}.size() == 3`, 300, 330},
 		"a time in a text":               {`timestamp(state.s) < changed`, 100, 120},
 		"a zone":                         {`changed.getHours("Europe/Berlin") == 30`, 200, 220},
 		"texts in a list that was made":  {`"b" in state.i.map(y, state.s)`, 100, 130},
 		"lists in a list that was made":  {`state.i.map(y, state.m) == []`, 100, 130},
 		"objects that were made":         {`{"a": state.s} == state.o`, 100, 130},
 		"names in an object":             {`state.k == state.o`, 100, 130},
-		"names in an object that is new": {`{state.s: 1} == state.o`, 100, 130},
+		"names in an object that is new": {`{state.s: 1} == state.o`, 200, 230},
 		"a loop within":                  {`state.m.all(y, y == x)`, 500, 1100},
 	} {
 		loop := `state.l.exists(x, (` + c.turn + `) && false)`
