@@ -69,11 +69,19 @@ func newCompiler(text string) (*compiler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the filter's environment: %w", err)
 	}
-	checked, issues := env.Compile(text)
-	if err := issues.Err(); err != nil {
+	parsed, issues := env.Parse(text)
+	if issues.Err() != nil {
 		return nil, syntaxError(issues)
 	}
-	c := &compiler{env: env, tree: checked.NativeRep(), patterns: map[string]*pattern{}}
+	c := &compiler{env: env, tree: parsed.NativeRep(), patterns: map[string]*pattern{}}
+	if err := c.checkLists(); err != nil {
+		return nil, err
+	}
+	checked, issues := env.Check(parsed)
+	if issues.Err() != nil {
+		return nil, syntaxError(issues)
+	}
+	c.tree = checked.NativeRep()
 	if t := checked.OutputType(); !t.IsExactType(types.BoolType) && !t.IsExactType(types.DynType) {
 		return nil, c.errorAt(c.tree.Expr(), "expression gives %s: a filter gives true or false", cel.FormatCELType(t))
 	}
@@ -124,6 +132,26 @@ func worded(message string) string {
 func (c *compiler) errorAt(e ast.Expr, format string, args ...any) *SyntaxError {
 	at := c.tree.SourceInfo().GetStartLocation(e.ID())
 	return &SyntaxError{Line: max(at.Line(), 1), Column: max(at.Column(), 0) + 1, Message: fmt.Sprintf(format, args...)}
+}
+
+// checkLists refuses too many lists and objects. What is in one of nothing, or in what is
+// made of others, is a type that cel-go's checker has to find out, and it copies all that
+// it knows of such types for each call that it looks at: of an expression of MaxText
+// bytes that took it ten seconds.
+func (c *compiler) checkLists() error {
+	n := 0
+	var last ast.Expr
+	ast.PostOrderVisit(c.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.ListKind || e.Kind() == ast.MapKind {
+			if n++; n == MaxLists+1 {
+				last = e
+			}
+		}
+	}))
+	if last != nil {
+		return c.errorAt(last, "expression has more than %d lists and objects, of which each map and filter makes some", MaxLists)
+	}
+	return nil
 }
 
 func (c *compiler) checkFunctions() error {

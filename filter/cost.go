@@ -13,6 +13,9 @@ const (
 	MaxText = 8 << 10
 	// MaxNesting is the most levels that an expression may nest.
 	MaxNesting = 100
+	// MaxLists is the most lists and objects that an expression may make, however
+	// many elements they have. Each map and filter makes two.
+	MaxLists = 100
 	// MaxCost is the most work that an expression may need for one entity: each
 	// operation costs one, and one more for every element and every 16 bytes
 	// that it has to look at. What matches looks at with a regular expression

@@ -38,17 +38,15 @@
 //
 // # Bounds
 //
-// A text has at most [MaxText] bytes, nests at most [MaxNesting] levels, and its
-// regular expressions have at most [MaxPattern] instructions; one that the state
+// A text has at most [MaxText] bytes, nests at most [MaxNesting] levels, makes at
+// most [MaxLists] lists and objects, and its regular expressions have at most [MaxPattern] instructions; one that the state
 // has in place of a literal and that has more, or is none, has no answer. For one
 // entity an expression may cost [MaxCost] steps; a Match beyond that fails with
 // [ErrTooCostly]. A step is an operation, an element, or 16 bytes that are looked
-// at, and no more than some hundred nanoseconds; but in a macro that goes through
-// a list, cel-go's account of costs makes each step dearer by those before it, so
-// that all over 4,000 elements takes some 40 ms and over 30,000 a
-// second or more. Such a Match ends with its context. In matches every instruction
-// looks at every byte: a pattern of 20 can search 160 kB, one of 200 16 kB, and a
-// plain text without anything of a pattern 3.2 MB.
+// at, and no more than some hundred nanoseconds; a longer Match ends with its
+// context. In matches every instruction looks at every byte: a pattern of 20 can
+// search 160 kB, one of 200 16 kB, and a plain text without anything of a pattern
+// 3.2 MB.
 // A [SyntaxError] says the line and the column of what is wrong.
 //
 // # How fast it is

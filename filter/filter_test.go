@@ -267,3 +267,32 @@ func FuzzPath(f *testing.F) {
 		filter.NewProjection([]filter.Path{p}).AppendJSON(nil, s)
 	})
 }
+
+// How many lists and objects an expression makes is bounded, those of macros among
+// them; how many elements these have is not.
+func TestListsAreBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		one    string
+		counts int // lists and objects
+	}{
+		"empty lists":   {`[] == state.l`, 1},
+		"empty objects": {`{} == state.l`, 1},
+		"lists":         {`state.n in [1, 2, 3, 4]`, 1},
+		"objects":       {`{"a": 1} == state.l`, 1},
+		"within others": {`[[{}]] == state.l`, 3},
+		"joined":        {`[1] + [2] == state.l`, 2},
+		"map":           {`state.l.map(x, x) == state.l`, 2},
+		"filter":        {`state.l.filter(x, true) == state.l`, 2},
+	} {
+		most := filter.MaxLists / c.counts
+		_, err := filter.Compile(c.one + strings.Repeat("||"+c.one, most-1))
+		require.NoError(t, err, name)
+		_, err = filter.Compile(c.one + strings.Repeat("||"+c.one, most))
+		var syntax *filter.SyntaxError
+		require.ErrorAs(t, err, &syntax, name)
+		require.Contains(t, syntax.Message, "more than 100 lists and objects", name)
+		require.Greater(t, syntax.Column, most*(len(c.one)+2), name)
+	}
+	_, err := filter.Compile(`state.n in [` + strings.Repeat("1, ", 2000) + `1]`)
+	require.NoError(t, err)
+}
