@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -176,6 +177,11 @@ func (c *call) untaken() error {
 	}
 	if !c.op.conditional && (has("If-Match") || has("If-None-Match")) {
 		return refuse(CodeBadCondition, "this operation takes neither If-Match nor If-None-Match")
+	}
+	if c.r.Method == http.MethodDelete && c.r.ContentLength != 0 { // of unknown length, or some
+		if n, _ := io.ReadFull(c.r.Body, make([]byte, 1)); n > 0 {
+			return refuse(CodeMalformed, "a DELETE has no body; conditions stand in If-Match and ?condition=")
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"crypto/rand"
+	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -98,7 +99,7 @@ func getDeadLetters(c *call) error {
 	if err != nil {
 		return err
 	}
-	if !c.accepts(eventsType) {
+	if !c.acceptsAlone(eventsType) {
 		letters, count, _ := c.api.letters.after(0, o.Limit)
 		if letters == nil {
 			letters = []DeadLetter{}
@@ -195,17 +196,19 @@ const (
 	gapRestarted = "restarted" // the server was started again, and kept none
 )
 
-// accepts reports whether the request's Accept names a media type.
-func (c *call) accepts(media string) bool {
-	for _, header := range c.r.Header.Values("Accept") {
-		for one := range strings.SplitSeq(header, ",") {
-			one, _, _ = strings.Cut(one, ";")
-			if strings.EqualFold(strings.TrimSpace(one), media) {
-				return true
-			}
+// acceptsAlone reports whether the request's Accept names a media type, and no other.
+func (c *call) acceptsAlone(media string) (alone bool) {
+	for one := range strings.SplitSeq(strings.Join(c.r.Header.Values("Accept"), ","), ",") {
+		named, parameters, err := mime.ParseMediaType(one)
+		if q, qErr := strconv.ParseFloat(parameters["q"], 64); err != nil || qErr == nil && q == 0 {
+			continue // nothing, or what is not accepted
 		}
+		if named != media {
+			return false
+		}
+		alone = true
 	}
-	return false
+	return alone
 }
 
 // watching counts those who watch, up to a bound.

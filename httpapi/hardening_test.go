@@ -74,6 +74,28 @@ func TestHeadersThatAreNotHeeded(t *testing.T) {
 	w.get("/v1/pods", "If-Match", `"1-1"`).is(200)
 }
 
+// Who sends a body with a deletion believes that it says something.
+func TestDeletionsHaveNoBody(t *testing.T) {
+	w := newWorld(t)
+	w.docs()
+	w.put(room+"/state", `{"n":1}`).is(201)
+	for _, target := range []string{room, room + "/state/n", "/v1/pods/docs?cascade=true", "/v1/quarantine/docs/room", "/v1/futures/none"} {
+		w.do(http.MethodDelete, target, `{"if":{"match":"\"1-1\""}}`).is(400, "malformed")
+		w.send(http.MethodDelete, target, struct{ io.Reader }{strings.NewReader(" ")}, "Content-Type", "application/json").is(400, "malformed") // of unknown length
+	}
+	w.get(room + "/state/n").is(200)
+	w.send(http.MethodDelete, room+"/state/n", struct{ io.Reader }{strings.NewReader("")}).is(204)
+	w.delete(room).is(204)
+}
+
+// Dead letters come one after the other to who accepts such a stream alone.
+func TestDeadLettersAreAListForWhoTakesJSON(t *testing.T) {
+	w := newWorld(t)
+	for _, accept := range []string{"", "application/json", "application/json, text/event-stream;q=0", "text/event-stream, application/json", "text/event-stream;q=0", "*/*, text/event-stream", ";;"} {
+		require.Equal(t, "application/json", w.get("/v1/deadletters", "Accept", accept).is(200).header.Get("Content-Type"), accept)
+	}
+}
+
 func TestBatchesAreRefusedAsSoonAsTheyAreTooLong(t *testing.T) {
 	w := newWorld(t)
 	for text, want := range map[string]string{

@@ -103,6 +103,9 @@ func (d documenter) errors(op *operation, into map[string]*huma.Response) {
 	if op.writes() {
 		codes = append(codes, CodeBadMessageID, CodeBadCondition)
 	}
+	if op.method == http.MethodDelete {
+		codes = append(codes, CodeMalformed)
+	}
 	for _, s := range codesByStatus() {
 		var here []string
 		var retry bool

@@ -105,9 +105,6 @@ func deleteValue(c *call) error {
 	if err != nil {
 		return err
 	}
-	if len(w.body) > 0 {
-		return refuse(CodeMalformed, "a DELETE has no body")
-	}
 	m, err := w.spec.RemoveAt(c.pointer)
 	if err != nil {
 		return err
