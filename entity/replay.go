@@ -119,7 +119,7 @@ func (s *Spec) takeSnapshot(ctx context.Context, store persist.PersistenceServic
 			continue
 		}
 		r, err := snapshot.Parse(row.Value)
-		if err != nil || r.Life != l.record.Life || r.Revision > l.record.Revision {
+		if err != nil || r.Life != l.record.Life || r.Revision > l.record.Revision || !s.carries(r.Schema) {
 			continue
 		}
 		if state, _, err := s.decode(&r); err == nil {
@@ -127,6 +127,18 @@ func (s *Spec) takeSnapshot(ctx context.Context, store persist.PersistenceServic
 		}
 	}
 	return nil
+}
+
+// carries says whether snapshots of a version are carried forward by an upgrade for each
+// step. Of a record that has no events behind it a missing step means that nothing is to
+// be done; a snapshot would keep what an event has made of the state in another way.
+func (s *Spec) carries(version uint32) bool {
+	for v := version; v < s.Version; v++ {
+		if _, ok := s.upgrades[v]; !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // takeEvents applies the events between the snapshot and the record's revision.

@@ -44,10 +44,12 @@ type Sourced[S any] struct {
 	// comes, before one is saved with it. 0 sets no bound. A snapshot is saved
 	// in any case when the entity leaves memory.
 	SnapshotAfter time.Duration
-	// Version is the version of S. A snapshot of another version that Upgrades
-	// do not carry forward is made again from the events.
+	// Version is the version of S, and of what events make of it: raise it when S or
+	// an Apply changes. A snapshot of an older version is then made again from the
+	// events, unless Upgrades carry it forward.
 	Version uint32
-	// Upgrades carry snapshots of older versions forward.
+	// Upgrades carry snapshots of older versions forward, if there is one for each
+	// step; nil is one that has nothing to do.
 	Upgrades snapshot.Upgrades
 	// Repeats says how long answers to messages with ids are remembered.
 	Repeats Window
