@@ -30,6 +30,9 @@ type Handlers[S any] map[string]Handler[S]
 // On makes a handler whose message is acknowledged with the entity's life and
 // revision. An error undoes what it did to the state.
 func On[S, M any](f func(c *Context, s *S, m M) error) Handler[S] {
+	if f == nil {
+		return Handler[S]{} // which no type takes
+	}
 	return Handler[S]{
 		kind: KindOn, message: reflect.TypeFor[M](),
 		call: func(c *Context, s *S, m any) (any, error) { return nil, f(c, s, m.(M)) },
@@ -39,6 +42,9 @@ func On[S, M any](f func(c *Context, s *S, m M) error) Handler[S] {
 // Reply makes a handler whose message is answered with a value. The answer
 // holds what it held in that turn, even when it shares memory with the state.
 func Reply[S, M, R any](f func(c *Context, s *S, m M) (R, error)) Handler[S] {
+	if f == nil {
+		return Handler[S]{}
+	}
 	return Handler[S]{
 		kind: KindReply, message: reflect.TypeFor[M](), reply: reflect.TypeFor[R](),
 		call: func(c *Context, s *S, m any) (any, error) { return f(c, s, m.(M)) },
@@ -67,7 +73,7 @@ type handler struct {
 
 func erase[S any](name string, h Handler[S]) (*handler, error) {
 	if h.call == nil {
-		return nil, fmt.Errorf("%w: handler %q is empty; make it with On, Reply or Query", ErrDefinition, name)
+		return nil, fmt.Errorf("%w: handler %q is empty; make it with On, Reply or Query, and a function", ErrDefinition, name)
 	}
 	return &handler{
 		name: name, kind: h.kind, message: h.message, reply: h.reply,

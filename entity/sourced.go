@@ -72,6 +72,9 @@ type Event[S any] struct {
 // it must do the same at every recovery. One that panics fails the command, and
 // at a recovery quarantines the entity.
 func Apply[S, E any](f func(s *S, e E)) Event[S] {
+	if f == nil {
+		return Event[S]{} // which no type takes
+	}
 	return Event[S]{typ: reflect.TypeFor[E](), apply: func(s *S, e any) { f(s, e.(E)) }}
 }
 

@@ -288,8 +288,14 @@ func (r encodedReply) value(c snapshot.Codec) (decoded any, err error) {
 	return v.Elem().Interface(), nil
 }
 
-// failure is the error that a handler's caller gets.
-func (a *activation) failure(name string, err error) error { return failureOf(a.key, name, err) }
+// failure is the error that a handler's caller gets. Of a panic only the log has the
+// stack, since who asked may be far away, or nobody.
+func (a *activation) failure(name string, err error) error {
+	if p := (*actor.PanicError)(nil); errors.As(err, &p) {
+		a.host.System().Logger().Error("a handler panicked", "entity", a.key.String(), "message", name, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
+	}
+	return failureOf(a.key, name, err)
+}
 
 func failureOf(key persist.Key, name string, err error) error {
 	if s := (*SchemaError)(nil); errors.As(err, &s) {

@@ -1,10 +1,12 @@
 package pod_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"regexp"
 	"strings"
@@ -180,6 +182,14 @@ func Example_send() {
 		ack, err = entity.Ask[entity.Ack](ctx, press, entity.WithID("order-4711", Measured{Celsius: 86}))
 		fmt.Println(ack.Revision, err)
 	}
+
+	m, err := pods.Wrap("presses", Measured{Celsius: 87})
+	if err != nil {
+		panic(err)
+	}
+	m.If = entity.Condition{Match: []entity.ETag{{Life: ack.Life, Revision: 1}}}
+	_, err = entity.Ask[entity.Ack](ctx, press, m)
+	fmt.Println(errors.Is(err, entity.ErrStale))
 	// Output:
 	// 1 true <nil>
 	// true rejected: it is at 85 degrees
@@ -187,6 +197,7 @@ func Example_send() {
 	// true no such entity: presses/north-8, and "stroke" does not create it
 	// 2 <nil>
 	// 2 <nil>
+	// true
 }
 
 func Example_read() {
@@ -238,14 +249,16 @@ func Example_read() {
 		panic(err)
 	}
 	for _, g := range groups.Groups {
-		fmt.Println(g.By[0], g.Count, g.Values[0])
+		hall, _ := g.By[0].Text()
+		warmest, _ := g.Values[0].Float()
+		fmt.Println(hall, g.Count, warmest)
 	}
 	// Output:
 	// north-2 58.5 1 <nil>
 	// north-2 58.5 of 2 <nil>
 	// north-1 31 of 2 <nil>
-	// "north" 2 58.5
-	// "south" 1 44
+	// north 2 58.5
+	// south 1 44
 }
 
 func Example_watch() {
@@ -301,7 +314,7 @@ func Example_virtualTime() {
 	ctx := context.Background()
 	clock := actortest.NewSeeded(1)
 	defer clock.Close()
-	_, _, presses, halls := factory(actor.Config{Executor: clock})
+	_, _, presses, halls := factory(actor.Config{Executor: clock}) // opens a system, a store and the pods
 
 	if _, err := presses.Ask(ctx, "north-7", Measured{Celsius: 85}); err != nil {
 		panic(err)
@@ -364,4 +377,93 @@ func TestTypedRefusesOtherPodsViews(t *testing.T) {
 	require.EqualError(t, err, "halls/north: the view is not of the pod presses")
 	_, err = halls.Typed(pod.View{Pod: "halls", Name: "north"})
 	require.EqualError(t, err, "halls/north: the view was read before the pod had its type; read it again")
+}
+
+// A pod is found by its name and the type of its state, and by no other.
+func TestFind(t *testing.T) {
+	sys, pods, _, _ := factory(actor.Config{})
+	defer closeFactory(sys, pods)
+	ctx := context.Background()
+	halls, err := pod.Find[Hall](pods, "halls")
+	require.NoError(t, err)
+	_, err = entity.Ask[entity.Ack](ctx, halls.Ref("north"), Warmth{Press: "north-7", Celsius: 31})
+	require.NoError(t, err)
+	_, err = pod.Find[Press](pods, "halls")
+	require.ErrorIs(t, err, entity.ErrDefinition)
+	require.ErrorContains(t, err, "the state of pod halls is pod_test.Hall, not pod_test.Press")
+	_, err = pod.Find[Hall](pods, "none")
+	require.ErrorIs(t, err, pod.ErrNoPod)
+}
+
+// Who asks for what a message is not answered with is refused before it is handled:
+// afterwards he might send it again.
+func TestAskingForAnotherAnswerSendsNothing(t *testing.T) {
+	sys, pods, presses, _ := factory(actor.Config{})
+	defer closeFactory(sys, pods)
+	ctx := context.Background()
+	_, err := entity.Ask[int](ctx, presses.Ref("north-7"), Measured{Celsius: 31})
+	require.EqualError(t, err, `ask presses/north-7: "measured" is answered with entity.Ack, not with int; nothing was sent`)
+	_, err = entity.Ask[string](ctx, presses.Ref("north-7"), entity.WithID("1", Measured{Celsius: 31}))
+	require.ErrorContains(t, err, "nothing was sent")
+	_, err = presses.Get(ctx, "north-7")
+	require.ErrorIs(t, err, entity.ErrNotFound)
+	_, err = entity.Ask[any](ctx, presses.Ref("north-7"), Measured{Celsius: 31})
+	require.NoError(t, err)
+	_, err = entity.Ask[fmt.Stringer](ctx, presses.Ref("north-7"), Stroke{Times: 1})
+	require.ErrorContains(t, err, "nothing was sent")
+	_, err = entity.Ask[string](ctx, presses.Ref("north-7"), "no message")
+	require.ErrorIs(t, err, entity.ErrUnknownMessage)
+	_, err = entity.Ask[entity.Ack](ctx, presses.Ref("north-7"), entity.Delete(entity.Condition{}))
+	require.NoError(t, err)
+}
+
+// A watch takes a filter.
+func TestAWatchWithAFilter(t *testing.T) {
+	sys, pods, presses, _ := factory(actor.Config{})
+	defer closeFactory(sys, pods)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	warm, err := filter.Compile(`state.celsius > 30.0`)
+	require.NoError(t, err)
+	w, err := pods.Watch(ctx, pod.WatchRequest{Pods: []string{"presses"}, Match: pod.Matching(warm)})
+	require.NoError(t, err)
+	defer w.Close()
+	for _, celsius := range []float64{21, 31, 22} {
+		_, err := presses.Ask(ctx, "south-1", Measured{Celsius: celsius})
+		require.NoError(t, err)
+	}
+	for _, want := range []pod.EventKind{pod.EventChanged, pod.EventLeft} {
+		e, err := w.Next(ctx)
+		require.NoError(t, err)
+		require.Equal(t, want, e.Kind)
+	}
+}
+
+// The stack of a handler's panic is in the log, whoever sent the message.
+func TestAPanicIsLoggedWithItsStack(t *testing.T) {
+	var out bytes.Buffer
+	clock := actortest.NewSeeded(1)
+	defer clock.Close()
+	sys := actor.NewSystem("factory", actor.Config{Executor: clock, Logger: slog.New(slog.NewTextHandler(&out, nil))})
+	pods, err := pod.Open(sys, memory.Open(memory.Config{}), pod.Config{})
+	require.NoError(t, err)
+	h, err := pod.Start(pods, entity.Type[Hall]{Name: "bombs", Handlers: entity.Handlers[Hall]{
+		"heat": entity.On(func(*entity.Context, *Hall, Heat) error { panic("too hot") }),
+	}})
+	require.NoError(t, err)
+	_, err = h.Ask(context.Background(), "b", Heat{})
+	var failed *entity.HandlerError
+	require.ErrorAs(t, err, &failed)
+	require.Contains(t, out.String(), "a handler panicked")
+	require.Contains(t, out.String(), "entity=bombs/b message=heat panic=\"too hot\"")
+	require.Contains(t, out.String(), "guide_test.go:")
+	require.Equal(t, 1, strings.Count(out.String(), "a handler panicked"))
+}
+
+// Who stops the system before the pods hears that they stop.
+func TestASystemThatStopsBeforeItsPods(t *testing.T) {
+	sys, _, presses, _ := factory(actor.Config{})
+	require.NoError(t, sys.Stop(context.Background()))
+	_, err := presses.Ask(context.Background(), "north-7", Measured{Celsius: 31})
+	require.ErrorIs(t, err, pod.ErrStopping)
 }

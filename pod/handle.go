@@ -3,6 +3,7 @@ package pod
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/twinsrv/twinsrv/entity"
@@ -31,6 +32,25 @@ func Start[S any](p *Pods, k entity.Kind[S]) (*Handle[S], error) {
 	pod, err := p.Start(context.Background(), k)
 	if err != nil {
 		return nil, err
+	}
+	return &Handle[S]{Pod: pod}, nil
+}
+
+// Find returns the pod of a name whose entities' state is an S: one that Start has
+// started, or a server that was given its type. It fails with ErrNoPod, with
+// ErrReadOnly where the program does not have the type, and with
+// entity.ErrDefinition when the state is another type.
+func Find[S any](p *Pods, name string) (*Handle[S], error) {
+	pod, err := p.Pod(name)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := pod.writable()
+	if err != nil {
+		return nil, err
+	}
+	if wanted := reflect.TypeFor[S](); spec.State != wanted {
+		return nil, fmt.Errorf("%w: the state of pod %s is %v, not %v", entity.ErrDefinition, name, spec.State, wanted)
 	}
 	return &Handle[S]{Pod: pod}, nil
 }

@@ -217,9 +217,9 @@ func (p *Pod) spawn(name string, spec *entity.Spec, succeeds bool) (*slot, error
 		}
 	})
 	switch {
-	case errors.Is(err, actor.ErrStopped) && !p.pods.closing.Load():
+	case errors.Is(err, actor.ErrStopped) && p.dropping.Load() && !p.pods.closing.Load():
 		return nil, fmt.Errorf("%w: %q was deleted", ErrNoPod, p.name)
-	case errors.Is(err, actor.ErrStopped):
+	case errors.Is(err, actor.ErrStopped): // the pods are being closed, or the system is stopped before them
 		return nil, fmt.Errorf("pod %s: %w", p.name, ErrStopping)
 	case err != nil:
 		return nil, fmt.Errorf("pod %s: make a slot for %q: %w", p.name, name, err)

@@ -37,6 +37,15 @@ type WatchRequest struct {
 	After  uint64
 }
 
+// Matching returns a filter as the Match of one watch.
+func Matching(f *filter.Filter) func(*View) (bool, error) {
+	var s filter.Subject // the watch asks for one view at a time
+	return func(v *View) (bool, error) {
+		s.Reset(v.Pod, v.Name, &v.record)
+		return f.Match(context.Background(), &s) // its cost is bounded
+	}
+}
+
 // EventKind says what an Event tells.
 type EventKind string
 

@@ -20,22 +20,14 @@ type pods struct {
 
 // findPods finds the pods of a server that was started with the definitions.
 func findPods(all *pod.Pods) (h pods, err error) {
-	if h.buildings, err = find[Building](all, Buildings.Name); err != nil {
+	if h.buildings, err = pod.Find[Building](all, Buildings.Name); err != nil {
 		return pods{}, err
 	}
-	if h.floors, err = find[Floor](all, Floors.Name); err != nil {
+	if h.floors, err = pod.Find[Floor](all, Floors.Name); err != nil {
 		return pods{}, err
 	}
-	h.rooms, err = find[Room](all, Rooms.Name)
+	h.rooms, err = pod.Find[Room](all, Rooms.Name)
 	return h, err
-}
-
-func find[S any](all *pod.Pods, name string) (*pod.Handle[S], error) {
-	p, err := all.Pod(name)
-	if err != nil {
-		return nil, err
-	}
-	return &pod.Handle[S]{Pod: p}, nil
 }
 
 // empty reports whether no pod has an entity.

@@ -23,20 +23,12 @@ type pods struct {
 
 // findPods finds the pods of a server that was started with the definitions.
 func findPods(all *pod.Pods) (h pods, err error) {
-	if h.companies, err = find[Company](all, "companies"); err != nil {
+	if h.companies, err = pod.Find[Company](all, "companies"); err != nil {
 		return pods{}, err
 	}
-	if h.sectors, err = find[Sector](all, "sectors"); err != nil {
+	if h.sectors, err = pod.Find[Sector](all, "sectors"); err != nil {
 		return pods{}, err
 	}
-	h.feeds, err = find[Feed](all, "feeds")
+	h.feeds, err = pod.Find[Feed](all, "feeds")
 	return h, err
-}
-
-func find[S any](all *pod.Pods, name string) (*pod.Handle[S], error) {
-	p, err := all.Pod(name)
-	if err != nil {
-		return nil, err
-	}
-	return &pod.Handle[S]{Pod: p}, nil
 }
