@@ -47,7 +47,7 @@ func (s *Store) BackupTelling(ctx context.Context, w io.Writer, begun func()) er
 		_ = os.Remove(f.Name())
 	}()
 	marked := false
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
+	err = s.viewLong(ctx, func(tx *bbolt.Tx) error {
 		_, m, err := readMark(tx)
 		if err != nil {
 			return err
