@@ -157,7 +157,8 @@ func (s *Store) thins() bool {
 // Backup implements persist.Backuper. Everything is folded, and then the store
 // behind writes itself out; what is committed meanwhile waits in the log until
 // that has begun: until the first byte, unless the store is a
-// persist.TellingBackuper.
+// persist.TellingBackuper. Where the store has folding wait for longer
+// (persist.BusyError), commits go on until the log is full, and reads in any case.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	b, ok := s.behind.(persist.Backuper)
 	if !ok {
