@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 )
 
 // waitAtMost is how long a test waits for what should come at once.
-const waitAtMost = 20 * time.Second
+const waitAtMost = 10 * time.Second
 
 // tight opens a store of which nothing is mapped ahead.
 func tight(t testing.TB, cfg Config) *Store {
@@ -33,22 +34,24 @@ func tight(t testing.TB, cfg Config) *Store {
 // slowCopy is a backup that stands still before its first byte.
 type slowCopy struct {
 	bytes.Buffer
-	begun, end chan struct{}
-	made       chan error
+	end  func()
+	made chan error
 }
 
-func copySlowly(s *Store) *slowCopy {
-	c := &slowCopy{begun: make(chan struct{}), end: make(chan struct{}), made: make(chan error, 1)}
+func copySlowly(t testing.TB, s *Store) *slowCopy {
+	begun, end := make(chan struct{}), make(chan struct{})
+	c := &slowCopy{end: sync.OnceFunc(func() { close(end) }), made: make(chan error, 1)}
+	t.Cleanup(c.end)
 	go func() {
-		c.made <- s.BackupTelling(ctx, &c.Buffer, func() { close(c.begun); <-c.end })
+		c.made <- s.BackupTelling(ctx, &c.Buffer, func() { close(begun); <-end })
 	}()
-	<-c.begun
+	<-begun
 	return c
 }
 
 // finish has the copy made, and opens it.
 func (c *slowCopy) finish(t testing.TB) *Store {
-	close(c.end)
+	c.end()
 	require.NoError(t, <-c.made)
 	path := filepath.Join(t.TempDir(), "restored.db")
 	require.NoError(t, Restore(path, &c.Buffer))
@@ -57,20 +60,27 @@ func (c *slowCopy) finish(t testing.TB) *Store {
 	return s
 }
 
+// promptly runs fn, which must not stand still.
+func promptly(t testing.TB, fn func() error) error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- fn() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(waitAtMost):
+		require.FailNow(t, "it stands still")
+		return nil
+	}
+}
+
 // requireRead requires that reads go on.
 func requireRead(t testing.TB, s persist.PersistenceService, k persist.Key) {
 	t.Helper()
-	read := make(chan error, 1)
-	go func() {
+	require.NoError(t, promptly(t, func() error {
 		_, err := s.Load(ctx, k)
-		read <- err
-	}()
-	select {
-	case err := <-read:
-		require.NoError(t, err)
-	case <-time.After(waitAtMost):
-		require.FailNow(t, "reads stand still")
-	}
+		return err
+	}))
 }
 
 // one is a batch with one record.
@@ -122,7 +132,7 @@ func TestReadsGoOnWhileAWriteWaitsForACopy(t *testing.T) {
 				mustCommit(t, s, create(rooms(fmt.Sprint(i)), strings.Repeat("x", 1500)))
 			}
 			require.Less(t, sizeOf(t, s)+100_000, mapped(s))
-			c := copySlowly(s)
+			c := copySlowly(t, s)
 			before, err := s.Position(ctx)
 			require.NoError(t, err)
 			short, cancel := context.WithCancel(ctx)
@@ -163,13 +173,13 @@ func TestReadsGoOnWhileAWriteWaitsForACopy(t *testing.T) {
 func TestALogIsToldToWaitForACopy(t *testing.T) {
 	s := tight(t, Config{CommitLog: true})
 	mustFold(t, s, persist.Fold{Mark: persist.Mark{Log: 7, Through: 1}})
-	c := copySlowly(s)
+	c := copySlowly(t, s)
 	f := one("a", 9, strings.Repeat("x", 1<<20))
 	f.Mark = persist.Mark{Log: 7, Through: 2}
 	var busy *persist.BusyError
-	require.ErrorAs(t, s.Fold(ctx, f), &busy)
+	require.ErrorAs(t, promptly(t, func() error { return s.Fold(ctx, f) }), &busy)
 	require.ErrorIs(t, busy, persist.ErrUnavailable)
-	require.ErrorAs(t, s.Backup(ctx, new(bytes.Buffer)), &busy, "or a backup would follow on the other for ever")
+	require.ErrorAs(t, promptly(t, func() error { return s.Backup(ctx, new(bytes.Buffer)) }), &busy, "or a backup would follow on the other for ever")
 	select {
 	case <-busy.Over:
 		require.FailNow(t, "it is not over")
@@ -192,7 +202,7 @@ func TestCommitsGoOnWhileACopyIsMade(t *testing.T) {
 	s := tempStore(t)
 	mustCommit(t, s, create(rooms("old"), "old"))
 	before := sizeOf(t, s)
-	c := copySlowly(s)
+	c := copySlowly(t, s)
 	var names []string
 	for i := range 40 {
 		names = append(names, fmt.Sprint("new", i))
@@ -237,9 +247,9 @@ func TestACopyKeepsCommitsWithinTheMap(t *testing.T) {
 				}
 				require.LessOrEqual(t, max(s.mapped, mapSize(sizeOf(t, s))), mapped(s), "what is taken for mapped is")
 				was, then := mapped(s), maps.Clone(want)
-				c := copySlowly(s)
+				c := copySlowly(t, s)
 				for range 3 + rng.IntN(300) {
-					err := write()
+					err := promptly(t, write)
 					require.Equal(t, was, mapped(s))
 					if err == nil {
 						continue
@@ -287,9 +297,9 @@ func TestACopyLeavesCommitsAllThatIsMapped(t *testing.T) {
 	for i := range uint64(300) { // so that pages are few
 		mustFold(t, s, one("a", i+1, strings.Repeat("a", 100)))
 	}
-	c := copySlowly(s)
+	c := copySlowly(t, s)
 	for revision := uint64(400); ; revision++ {
-		err := s.Fold(ctx, one("a", revision, strings.Repeat("a", 100)))
+		err := promptly(t, func() error { return s.Fold(ctx, one("a", revision, strings.Repeat("a", 100))) })
 		var busy *persist.BusyError
 		if err != nil {
 			require.ErrorAs(t, err, &busy)
@@ -332,16 +342,17 @@ func TestReadsGoOnWhileAFoldWaitsForACopy(t *testing.T) {
 	b := tight(t, Config{CommitLog: true})
 	s, err := commitlog.Open(dir, b, commitlog.Config{SegmentSize: 1 << 20, FoldAfter: time.Millisecond})
 	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
 	commit := func(ctx context.Context, i int) error {
 		_, err := s.Commit(ctx, []persist.Unit{create(rooms(fmt.Sprint(i)), strings.Repeat("x", 100_000))})
 		return err
 	}
 	require.NoError(t, commit(ctx, 0))
 	require.NoError(t, s.Fold(ctx))
-	c := copySlowly(b)
+	c := copySlowly(t, b)
 	n := 1
 	for ; n < 10; n++ {
-		require.NoError(t, commit(ctx, n), "there is room in the log")
+		require.NoError(t, promptly(t, func() error { return commit(ctx, n) }), "there is room in the log")
 		requireRead(t, s, rooms("0"))
 	}
 	requireWaits(t, b)
