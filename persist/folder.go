@@ -20,7 +20,8 @@ type Folder interface {
 	// Fold makes a batch durable, in one step. One that was folded before, in
 	// whole or as part of a larger one, may be folded again as long as nothing
 	// was trimmed since. Errors are those of Commit; after ErrUnknown the same
-	// batch is folded again once the store is reopened.
+	// batch is folded again once the store is reopened. Instead of waiting for a
+	// backup it, and whatever else writes, fails with a BusyError.
 	Fold(ctx context.Context, f Fold) error
 
 	// Mark returns the mark of the last batch that had one; the zero Mark when

@@ -24,9 +24,11 @@ import (
 // room, and that is written to w: however slowly w takes it, commits go on, and
 // the pages that they no longer need are used again. While the copy lasts (as
 // long as the disk takes to read and write the file once) they are not, so that
-// the file can grow by what is committed in that time; and a commit for which
-// the file must be mapped anew, when its size doubles or grows by another GiB,
-// waits until the copy is there.
+// the file can grow by what is committed in that time. Reads go on. A commit for
+// which the file must be mapped anew waits until the copy is there, or its ctx ends:
+// one that makes the file 64 GiB longer than it was when it was opened, and another
+// GiB longer from then on. On Windows, on 32 bits, and where a process may not have
+// so many addresses, less is enough for that.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	return s.BackupTelling(ctx, w, func() {})
 }
@@ -47,7 +49,7 @@ func (s *Store) BackupTelling(ctx context.Context, w io.Writer, begun func()) er
 		_ = os.Remove(f.Name())
 	}()
 	marked := false
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
+	err = s.viewLong(ctx, func(tx *bbolt.Tx) error {
 		_, m, err := readMark(tx)
 		if err != nil {
 			return err

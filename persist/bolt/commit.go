@@ -21,19 +21,28 @@ const logFill = 0.95
 // Each unit without changes spends one position too. In a forced deletion,
 // whose caller may not know the entity's revision, a change whose revision is
 // not above the last one in the journal gets the one that follows it.
-func (s *Store) Commit(ctx context.Context, units []persist.Unit) ([]persist.Outcome, error) {
-	if err := s.begin(ctx); err != nil {
+func (s *Store) Commit(ctx context.Context, units []persist.Unit) (outcomes []persist.Outcome, err error) {
+	err = s.write(ctx, func(c *commit, tx *bbolt.Tx) error {
+		outcomes = make([]persist.Outcome, len(units))
+		c.outcomes = outcomes
+		return c.run(tx, units)
+	})
+	if err != nil {
 		return nil, err
 	}
-	defer s.release()
-	c := s.newCommit()
-	c.outcomes = make([]persist.Outcome, len(units))
-	err := s.update(func(tx *bbolt.Tx) error { return c.run(tx, units) })
-	if err != nil {
-		return nil, s.notCommitted(&c, err)
-	}
-	s.adoptCommit(&c)
-	return c.outcomes, nil
+	return outcomes, nil
+}
+
+// write runs fn as one transaction.
+func (s *Store) write(ctx context.Context, fn func(c *commit, tx *bbolt.Tx) error) error {
+	return s.whenFree(ctx, func() error {
+		c := s.newCommit()
+		if err := s.update(func(tx *bbolt.Tx) error { return fn(&c, tx) }); err != nil {
+			return s.notCommitted(&c, err)
+		}
+		s.adoptCommit(&c)
+		return nil
+	})
 }
 
 // newCommit begins a transaction's worth of writing. The caller has the turn.

@@ -151,7 +151,7 @@ func (s *Store) replace(o opened, tmp string) error {
 		return errors.Join(fmt.Errorf("compact: %w", err), os.Remove(tmp))
 	}
 	old, oldFile := s.db, s.file
-	s.db, s.file = o.db, o.file
+	s.db, s.file, s.mapped = o.db, o.file, o.mapped
 	s.durable.Store(o.txid)
 	s.mu.Unlock()
 	release(old, oldFile, s.path, false)

@@ -28,6 +28,8 @@ type Config struct {
 	// CommitLog says that the caller puts a commit log in front of the store.
 	// Without it a file in front of which one stands is refused with ErrLogged,
 	// unless NoVerify is set: what was acknowledged may stand in the log alone.
+	// A write that has to wait for a backup fails with a persist.BusyError then, and
+	// the log waits; without it the store does.
 	CommitLog bool
 	// ReadOnly opens a file that is there for reading alone, also on a file system
 	// that takes no writes. All of it is checked before Open returns, and nothing
@@ -37,6 +39,8 @@ type Config struct {
 	// the pages that pass every check. List, Load, Rows, RowsOf, Log and Pods go on
 	// behind the others, which Store.Lost lists.
 	ReadOnly bool
+
+	mapTight bool // tests: nothing is mapped ahead
 
 	tail int             // entries in an entity's tail; tests make it small
 	hold <-chan struct{} // tests: nothing is checked after Open before it is closed

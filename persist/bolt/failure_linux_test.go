@@ -298,6 +298,7 @@ func plays() map[string]func(path string) error {
 		"failsync":  opened(playFailingSync),
 		"sizelimit": opened(playSizeLimit),
 		"smalldisk": playSmallDisk,
+		"addresses": playFewAddresses,
 	}
 }
 

@@ -23,17 +23,7 @@ func (s *Store) Fold(ctx context.Context, f persist.Fold) error {
 	if attached(f.Mark) && !s.cfg.CommitLog {
 		return fmt.Errorf("%s: %w: it was opened without bolt.Config.CommitLog and takes no mark of a log", s.path, persist.ErrInvalid)
 	}
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	defer s.release()
-	c := s.newCommit()
-	err := s.update(func(tx *bbolt.Tx) error { return c.fold(tx, &f) })
-	if err != nil {
-		return s.notCommitted(&c, err)
-	}
-	s.adoptCommit(&c)
-	return nil
+	return s.write(ctx, func(c *commit, tx *bbolt.Tx) error { return c.fold(tx, &f) })
 }
 
 // fold writes a batch.

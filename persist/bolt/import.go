@@ -15,16 +15,14 @@ func (s *Store) Import(ctx context.Context, b persist.Batch) error {
 	if err := b.Check(s.cfg.MaxRecord); err != nil {
 		return err
 	}
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	defer s.release()
-	c := s.newCommit()
-	if err := s.update(func(tx *bbolt.Tx) error { return c.take(tx, &b) }); err != nil {
-		return unreadable("import", err)
-	}
-	s.adoptCommit(&c)
-	return nil
+	return s.whenFree(ctx, func() error {
+		c := s.newCommit()
+		if err := s.update(func(tx *bbolt.Tx) error { return c.take(tx, &b) }); err != nil {
+			return unreadable("import", err)
+		}
+		s.adoptCommit(&c)
+		return nil
+	})
 }
 
 // take writes a batch.

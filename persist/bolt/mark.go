@@ -35,24 +35,14 @@ func (s *Store) mark() persist.Mark { return *s.marked.Load() }
 // without one again and nothing tells of the log. What that holds and was not
 // folded is lost: it is for a file whose log is. Without a mark it does nothing.
 func (s *Store) Detach(ctx context.Context) error {
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	defer s.release()
-	c := s.newCommit()
-	c.mark = persist.Mark{}
-	err := s.update(func(tx *bbolt.Tx) error {
+	return s.write(ctx, func(c *commit, tx *bbolt.Tx) error {
+		c.mark = persist.Mark{}
 		if s.mark() == c.mark {
 			return errNothing
 		}
 		c.open(tx)
 		return c.putNumbers()
 	})
-	if err != nil {
-		return s.notCommitted(&c, err)
-	}
-	s.adoptCommit(&c)
-	return nil
 }
 
 // putFormat writes the file's format and its mark. Older programs know no log,

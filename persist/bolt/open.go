@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -34,6 +35,7 @@ type opened struct {
 	logged  bool     // a log may stand in front of it
 	made    bool     // the buckets were not there
 	wanted  int64    // see Store.wanted
+	mapped  int64    // see Store.mapped
 	stuck   bool     // bbolt panicked while it held its locks
 	walk    *walking // what is still to be checked; nil: nothing
 	sound   *sound   // what is read of a damaged file; nil: all
@@ -47,8 +49,24 @@ type opened struct {
 // The checks run before bbolt sees the file, on the very descriptor that it
 // gets: it would panic on a damaged list of free pages, or ask for as much
 // memory as noise says.
-func open(path string, cfg Config) (o opened, err error) {
+func open(path string, cfg Config) (opened, error) {
+	o, err := openMapped(path, cfg, cfg.mapsAhead(path))
+	if !errors.Is(err, syscall.ENOMEM) {
+		return o, err
+	}
+	// The process may not have so many addresses.
+	if o, err = openMapped(path, cfg, 0); err == nil && !cfg.ReadOnly {
+		if err = syncDir(filepath.Dir(path)); err != nil { // the first try may have made it
+			release(o.db, o.file, path, o.stuck)
+		}
+	}
+	return o, err
+}
+
+// openMapped is open with so much of the file mapped at least.
+func openMapped(path string, cfg Config, mapped int64) (o opened, err error) {
 	fresh := false
+	o.mapped = mapped
 	o.logged = cfg.CommitLog || cfg.NoVerify
 	options := &bbolt.Options{
 		Timeout: max(cfg.LockTimeout, time.Millisecond), // 0 would wait for ever
@@ -64,7 +82,9 @@ func open(path string, cfg Config) (o opened, err error) {
 		// commit fails.
 		NoFreelistSync: false,
 		NoStatistics:   true,
-		ReadOnly:       cfg.ReadOnly,
+		// As much as is mapped at once need not be mapped anew.
+		InitialMmapSize: int(mapped),
+		ReadOnly:        cfg.ReadOnly,
 		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
 			f, err := os.OpenFile(name, flag, mode)
 			if err != nil {
@@ -182,6 +202,7 @@ func (o *opened) begin(path string, readOnly bool) error {
 		if tx, err = o.db.Begin(true); err != nil {
 			return err
 		}
+		pace(o.db, tx)
 		if err = o.load(tx); err != nil {
 			return err
 		}

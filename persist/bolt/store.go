@@ -52,6 +52,9 @@ type Store struct {
 	// touches it.
 	wanted int64
 
+	// copies are the transactions that last; see confine.
+	copies copies
+
 	// leaving says that somebody waits for mu to close the file. Long readers
 	// give up then.
 	leaving atomic.Bool
@@ -68,6 +71,7 @@ type Store struct {
 	// Only the holder of the turn touches these.
 	format  uint64              // formatFirst or formatEvents: the file's, but for a log in front
 	next    uint64              // the next position to give
+	mapped  int64               // how much of the file is mapped at least
 	trimmed uint64              // up to here a change that is missing was trimmed; behind it, lost
 	kinds   map[string]struct{} // kinds of rows that the file has or had
 }
@@ -105,7 +109,7 @@ func Open(path string, cfg Config) (*Store, error) {
 
 func (s *Store) adopt(o opened) {
 	s.format, s.next, s.trimmed, s.kinds = o.format, o.next, o.trimmed, o.kinds
-	s.wanted = o.wanted
+	s.wanted, s.mapped = o.wanted, o.mapped
 	s.durable.Store(o.txid)
 	s.marked.Store(&o.mark)
 	s.mu.Lock()
@@ -249,9 +253,14 @@ func (s *Store) view(ctx context.Context, fn func(tx *bbolt.Tx) error) error {
 	}
 	defer s.release()
 	if done, err = s.read(fn); !done {
-		err = fmt.Errorf("%s: %w: its newest transaction is not this program's", s.path, persist.ErrUnavailable)
+		err = s.foreign()
 	}
 	return s.judge(err)
+}
+
+// foreign is the error of who has the turn and reads what may not be durable.
+func (s *Store) foreign() error {
+	return fmt.Errorf("%s: %w: its newest transaction is not this program's", s.path, persist.ErrUnavailable)
 }
 
 // judge takes the store out of service when a reader has found the file damaged.
@@ -308,8 +317,9 @@ var errNothing = errors.New("nothing to write")
 // for errNothing that is nil. So is a commit that meets a damaged page before it
 // has written the meta page, by which everything else it has written counts. A
 // commit that finds no room for its pages is persist.ErrUnavailable, and the
-// store serves on. Any other failure of the commit, above all of a sync, is
-// persist.ErrUnknown and closes the store.
+// store serves on; so it does after one that has to wait until a backup is copied,
+// which is a persist.BusyError. Any other failure of the commit, above all of a sync,
+// is persist.ErrUnknown and closes the store.
 func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
 	s.mu.RLock()
 	db, f, down, w := s.db, s.file, s.down, s.walk
@@ -328,6 +338,7 @@ func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
 		s.fail(err, stuck)
 		return s.unavailable(err)
 	}
+	s.confine(db, tx)
 	if err := guard(s.path, func() error { return fn(tx) }); err != nil {
 		if rerr := guard(s.path, tx.Rollback); rerr != nil {
 			s.fail(rerr, isFault(rerr))
@@ -345,6 +356,8 @@ func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
 			switch {
 			case isFault(err):
 				return err
+			case confined(err):
+				return s.busy()
 			case noRoom(err):
 				s.wanted = pagesOf(tx)
 				return fmt.Errorf("%s: %w: nothing was done: %w: %w", s.path, persist.ErrUnavailable, persist.ErrNoRoom, err)

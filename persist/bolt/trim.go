@@ -14,11 +14,16 @@ import (
 //
 // A change that cannot be read is dropped like the others; an event that cannot
 // be read stays if its life, or whose it is, cannot be told.
-func (s *Store) Trim(ctx context.Context, after, through uint64, limit int) (persist.Trimmed, error) {
-	if err := s.begin(ctx); err != nil {
-		return persist.Trimmed{}, err
-	}
-	defer s.release()
+func (s *Store) Trim(ctx context.Context, after, through uint64, limit int) (trimmed persist.Trimmed, err error) {
+	err = s.whenFree(ctx, func() error {
+		trimmed, err = s.trim(after, through, limit)
+		return err
+	})
+	return trimmed, err
+}
+
+// trim is Trim for who has the turn.
+func (s *Store) trim(after, through uint64, limit int) (persist.Trimmed, error) {
 	t := trimming{
 		Trimmed: persist.Trimmed{Through: max(after, min(through, s.next-1))},
 		after:   after, through: min(through, s.next-1), limit: limitOr(limit), format: s.format, trimmed: s.trimmed,

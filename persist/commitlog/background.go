@@ -3,6 +3,8 @@ package commitlog
 import (
 	"context"
 	"time"
+
+	"github.com/twinsrv/twinsrv/persist"
 )
 
 // Between two tries to fold.
@@ -50,7 +52,7 @@ func (s *Store) foldDue(ctx context.Context) time.Duration {
 		}
 		switch {
 		case frozen:
-			if s.foldStep(ctx) != nil {
+			if persist.WhenFree(ctx, func() error { return s.foldStep(ctx) }) != nil {
 				return 0
 			}
 		case !active:

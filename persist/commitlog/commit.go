@@ -13,14 +13,19 @@ import (
 // one sync; when every unit is refused, none. A call with a forced deletion, or
 // one that fits no segment, goes to the store behind, once all that was before
 // it is folded.
-func (s *Store) Commit(ctx context.Context, units []persist.Unit) ([]persist.Outcome, error) {
-	if err := take(ctx, s.turn); err != nil {
+func (s *Store) Commit(ctx context.Context, units []persist.Unit) (outcomes []persist.Outcome, err error) {
+	err = persist.WhenFree(ctx, func() error {
+		outcomes, err = s.commit(ctx, units)
+		return err
+	})
+	return outcomes, err
+}
+
+func (s *Store) commit(ctx context.Context, units []persist.Unit) ([]persist.Outcome, error) {
+	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer release(s.turn)
-	if err := s.serving(); err != nil {
-		return nil, err
-	}
 	for i := range units {
 		if units[i].Force {
 			return s.commitBehind(ctx, units)

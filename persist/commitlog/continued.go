@@ -78,8 +78,8 @@ func (g *segment) noteContinued(number uint64) error {
 }
 
 // tellReached notes in the store behind how far the log reaches. While somebody
-// else has the folding, as a backup does, it does nothing and says so. The caller
-// has the turn.
+// else has the folding, or it would have to wait for a backup, it does nothing and
+// says so. The caller has the turn.
 func (s *Store) tellReached(ctx context.Context) (told bool, err error) {
 	select {
 	case s.folds <- struct{}{}:
@@ -92,7 +92,10 @@ func (s *Store) tellReached(ctx context.Context) (told bool, err error) {
 		return false, err
 	}
 	mark.Reached = s.group
-	return true, s.behind.Fold(ctx, persist.Fold{Mark: mark})
+	if err := s.behind.Fold(ctx, persist.Fold{Mark: mark}); !isBusy(err) {
+		return true, err
+	}
+	return false, nil
 }
 
 // complete makes sure that no segment behind the newest has gone, and that the

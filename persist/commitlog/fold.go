@@ -91,12 +91,22 @@ func (d *dirty) fold(f *persist.Fold) int {
 	return len(d.record.State)
 }
 
-// foldStep folds one batch of the frozen generation, if there is one.
+// foldStep folds one batch of the frozen generation, if there is one. It does not
+// wait until the store behind is copied for a backup: then it fails with a
+// persist.BusyError.
 func (s *Store) foldStep(ctx context.Context) error {
 	if err := take(ctx, s.folds); err != nil {
 		return err
 	}
 	defer release(s.folds)
+	if s.busy != nil {
+		select {
+		case <-s.busy.Over:
+			s.busy = nil
+		default:
+			return s.busy
+		}
+	}
 	s.mu.RLock()
 	frozen, reached := s.frozen, uint64(0)
 	if frozen != nil {
@@ -110,6 +120,9 @@ func (s *Store) foldStep(ctx context.Context) error {
 		s.plan = newPlan(frozen, s.log)
 	}
 	last, err := s.foldBatch(ctx, reached)
+	if errors.As(err, &s.busy) {
+		return err
+	}
 	if err != nil {
 		return s.foldFailed(err)
 	}
@@ -236,11 +249,19 @@ func (s *Store) makeRoom(ctx context.Context, bytes int64) error {
 			s.freeze()
 			return nil
 		}
-		if err := s.foldStep(ctx); err != nil {
+		if err := s.foldStep(ctx); isBusy(err) {
+			return fmt.Errorf("the commit log is full: %w", err)
+		} else if err != nil {
 			// The error's own kind is that of the fold, and not of the commit.
 			return fmt.Errorf("%w: the commit log is full, nothing was done: %v", undone(err), err)
 		}
 	}
+}
+
+// isBusy says whether a fold would have to wait for a backup.
+func isBusy(err error) bool {
+	var busy *persist.BusyError
+	return errors.As(err, &busy)
 }
 
 // ahead says that commits are too far ahead of the folding.
@@ -285,12 +306,11 @@ func (s *Store) foldAll(ctx context.Context, freeze func()) error {
 
 // Fold folds everything that the log has.
 func (s *Store) Fold(ctx context.Context) error {
-	if err := take(ctx, s.turn); err != nil {
-		return err
-	}
-	defer release(s.turn)
-	if err := s.serving(); err != nil {
-		return err
-	}
-	return s.drain(ctx)
+	return persist.WhenFree(ctx, func() error {
+		if err := s.begin(ctx); err != nil {
+			return err
+		}
+		defer release(s.turn)
+		return s.drain(ctx)
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/twinsrv/twinsrv/internal/mutant"
 	"github.com/twinsrv/twinsrv/persist"
@@ -30,7 +31,7 @@ import (
 func Open(dir string, behind persist.Folder, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
 	s := &Store{dir: dir, behind: behind, cfg: cfg, disk: cfg.Disk, words: words{},
-		turn: make(chan struct{}, 1), folds: make(chan struct{}, 1), wake: make(chan struct{}, 1), left: make(chan struct{})}
+		turn: make(chan struct{}, 1), folds: make(chan struct{}, 1), wake: make(chan struct{}, 1), left: make(chan struct{}), cutOff: make(chan struct{})}
 	if s.disk == nil {
 		d := folder{dir, syncFolder}
 		if err := d.make(); err != nil && !persist.IsNoRoom(err) {
@@ -46,6 +47,7 @@ func Open(dir string, behind persist.Folder, cfg Config) (*Store, error) {
 	}
 	background, leave := context.WithCancel(context.Background())
 	s.leave = leave
+	s.endBackups = sync.OnceFunc(func() { close(s.cutOff) })
 	if cfg.NoBackground {
 		close(s.left)
 	} else {
@@ -98,7 +100,9 @@ func (s *Store) attach(ctx context.Context) error {
 		s.fail(err)
 		return fmt.Errorf("%s: %w: nothing was done: sync %s: %w", s.dir, persist.ErrUnavailable, s.current.name, err)
 	}
-	if err := s.behind.Fold(ctx, persist.Fold{Mark: persist.Mark{Log: s.log, Through: s.group}}); err != nil {
+	if err := s.behind.Fold(ctx, persist.Fold{Mark: persist.Mark{Log: s.log, Through: s.group}}); isBusy(err) {
+		return err
+	} else if err != nil {
 		return fmt.Errorf("%s: %w: nothing was done: note in the store behind that it has a log: %v", s.dir, undone(err), err)
 	}
 	s.attached = true

@@ -13,7 +13,7 @@ import (
 func (s *Store) prepare(ctx context.Context, bytes int64) error {
 	err := s.takeRoom(ctx, bytes)
 	s.lacking = 0
-	if err != nil {
+	if err != nil && !isBusy(err) {
 		s.lacking = bytes
 	}
 	return err
@@ -67,7 +67,9 @@ func (s *Store) resume(ctx context.Context) error {
 		if frozen, _, _, _ := s.state(); !frozen {
 			return s.noRoom(err)
 		}
-		if ferr := s.foldStep(ctx); ferr != nil {
+		if ferr := s.foldStep(ctx); isBusy(ferr) {
+			return ferr
+		} else if ferr != nil {
 			return s.noRoom(fmt.Errorf("%w, and what is there cannot be folded: %v", err, ferr))
 		}
 	}

@@ -59,12 +59,16 @@ type Store struct {
 	frame    []byte // is used again
 
 	// Only the holder of folds touches these.
-	plan    *plan // what is left to fold of frozen; nil: not begun
-	failing error // why the last fold failed; mu guards it too
+	plan    *plan              // what is left to fold of frozen; nil: not begun
+	failing error              // why the last fold failed; mu guards it too
+	busy    *persist.BusyError // why the last one was not begun; nil: it was
 
 	wake  chan struct{} // the background has something to do
 	leave context.CancelFunc
 	left  chan struct{} // closed when the background has ended
+
+	cutOff     chan struct{} // closed when backups that are being made have to end
+	endBackups func()        // closes it
 
 	plannedFor, toFold atomic.Int64 // parts of the frozen generation, and of these, what is left
 	since              time.Time    // when the oldest change of active was made; mu guards it
@@ -242,7 +246,8 @@ const segmentPrefix = "segment-"
 func segmentName(i int) string { return fmt.Sprint(segmentPrefix, i) }
 
 // Close folds what the log has, so that the store behind can be used alone, and
-// releases both. What cannot be folded stays in the log for the next Open. Later
+// releases both. What cannot be folded stays in the log for the next Open. A backup
+// that folding would have to wait for is cut off. Later
 // calls of every method fail with persist.ErrUnavailable, except Close, which
 // returns nil.
 func (s *Store) Close() error {
@@ -276,15 +281,25 @@ func (s *Store) Close() error {
 // turn, and nobody commits behind it.
 func (s *Store) detach() {
 	ctx := context.Background()
-	err := s.foldAll(ctx, s.freezeLast)
-	var mark persist.Mark
-	if err == nil {
-		mark, err = s.behind.Mark(ctx)
-	}
-	if err == nil && mark.Log != 0 && !mark.Detached {
-		err = s.behind.Fold(ctx, persist.Fold{Mark: persist.Mark{Log: s.log, Through: s.group, Detached: true}})
-	}
+	err := persist.WhenFree(ctx, func() error {
+		err := s.letGo(ctx)
+		if isBusy(err) {
+			s.endBackups() // they may take long, and would end with the store
+		}
+		return err
+	})
 	if err != nil {
 		s.cfg.Logger.Warn("the commit log could not be folded; it will be when the store is opened again", "log", s.dir, "error", err)
 	}
+}
+
+func (s *Store) letGo(ctx context.Context) error {
+	if err := s.foldAll(ctx, s.freezeLast); err != nil {
+		return err
+	}
+	mark, err := s.behind.Mark(ctx)
+	if err != nil || mark.Log == 0 || mark.Detached {
+		return err
+	}
+	return s.behind.Fold(ctx, persist.Fold{Mark: persist.Mark{Log: s.log, Through: s.group, Detached: true}})
 }

@@ -36,6 +36,9 @@ func (s *Store) alone(ctx context.Context, fn func() error) error {
 }
 
 func (s *Store) undrained(err error) error {
+	if isBusy(err) {
+		return err
+	}
 	// The error's own kind is that of the fold.
 	return fmt.Errorf("%w: nothing was done: %v", undone(err), err)
 }
@@ -83,12 +86,19 @@ func (s *Store) Import(ctx context.Context, b persist.Batch) error {
 	if !ok {
 		return fmt.Errorf("import: %w", errNotBehind)
 	}
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	defer release(s.turn)
-	return s.alone(ctx, func() error {
+	return s.aloneWhenFree(ctx, func() error {
 		return s.written(context.WithoutCancel(ctx), im.Import(ctx, b))
+	})
+}
+
+// aloneWhenFree takes the turn, and runs fn alone.
+func (s *Store) aloneWhenFree(ctx context.Context, fn func() error) error {
+	return persist.WhenFree(ctx, func() error {
+		if err := s.begin(ctx); err != nil {
+			return err
+		}
+		defer release(s.turn)
+		return s.alone(ctx, fn)
 	})
 }
 
@@ -106,7 +116,15 @@ func (s *Store) begin(ctx context.Context) error {
 
 // Trim implements persist.PersistenceService. What is not folded yet is folded
 // first when it is to be trimmed.
-func (s *Store) Trim(ctx context.Context, after, through uint64, limit int) (persist.Trimmed, error) {
+func (s *Store) Trim(ctx context.Context, after, through uint64, limit int) (trimmed persist.Trimmed, err error) {
+	err = persist.WhenFree(ctx, func() error {
+		trimmed, err = s.trim(ctx, after, through, limit)
+		return err
+	})
+	return trimmed, err
+}
+
+func (s *Store) trim(ctx context.Context, after, through uint64, limit int) (persist.Trimmed, error) {
 	if err := s.begin(ctx); err != nil {
 		return persist.Trimmed{}, err
 	}
@@ -139,22 +157,36 @@ func (s *Store) thins() bool {
 // Backup implements persist.Backuper. Everything is folded, and then the store
 // behind writes itself out; what is committed meanwhile waits in the log until
 // that has begun: until the first byte, unless the store is a
-// persist.TellingBackuper.
+// persist.TellingBackuper. Where the store has folding wait for longer
+// (persist.BusyError), commits go on until the log is full, and reads in any case.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	b, ok := s.behind.(persist.Backuper)
 	if !ok {
 		return fmt.Errorf("backup: %w", errNotBehind)
 	}
-	if err := s.begin(ctx); err != nil {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.cutOff:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err := persist.WhenFree(ctx, func() error { return s.backUp(ctx, b, w) })
+	select {
+	case <-s.cutOff:
+		if err != nil {
+			err = fmt.Errorf("%s: %w: it is being closed, and the backup was cut off: %v", s.dir, persist.ErrUnavailable, err)
+		}
+	default:
+	}
+	return err
+}
+
+func (s *Store) backUp(ctx context.Context, b persist.Backuper, w io.Writer) error {
+	if err := s.foldToBackUp(ctx); err != nil {
 		return err
-	}
-	err := s.drain(ctx)
-	if err == nil {
-		err = take(ctx, s.folds)
-	}
-	release(s.turn)
-	if err != nil {
-		return s.undrained(err)
 	}
 	// From then on folds are not in the backup, and so cannot be half in it.
 	begun := sync.OnceFunc(func() { release(s.folds) })
@@ -166,6 +198,18 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 		begun()
 		return w.Write(p)
 	}))
+}
+
+// foldToBackUp folds everything, and leaves the folding to the caller.
+func (s *Store) foldToBackUp(ctx context.Context) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer release(s.turn)
+	if err := s.drain(ctx); err != nil {
+		return s.undrained(err)
+	}
+	return take(ctx, s.folds)
 }
 
 // writer is a function as an io.Writer.
@@ -180,9 +224,5 @@ func (s *Store) Compact(ctx context.Context) error {
 	if !ok {
 		return fmt.Errorf("compact: %w", errNotBehind)
 	}
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	defer release(s.turn)
-	return s.alone(ctx, func() error { return c.Compact(ctx) })
+	return s.aloneWhenFree(ctx, func() error { return c.Compact(ctx) })
 }
