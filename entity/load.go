@@ -100,7 +100,7 @@ func (a *activation) recovered(ctx *actor.Context, l loaded) {
 	switch {
 	case l.err != nil && unreadable(l.err):
 		a.phase = quarantined
-		a.reason = fmt.Errorf("%w: %w; delete it, or run a version that reads it", ErrQuarantined, l.err)
+		a.reason = fmt.Errorf("%w: %w; run a program that reads it, or delete it", ErrQuarantined, l.err)
 		a.viewed = false
 		a.host.SetView(nil)
 		a.host.SetRemoving(false)

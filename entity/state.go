@@ -34,7 +34,7 @@ func (s *Spec) decode(r *snapshot.Record) (state any, enc []byte, err error) {
 	}
 	p := reflect.New(s.State)
 	if err := s.codec.Decode(data, p.Interface()); err != nil {
-		return nil, nil, fmt.Errorf("%w: the state does not decode into %s: %w", snapshot.ErrCorrupt, s.State, err)
+		return nil, nil, fmt.Errorf("%w: the state, of schema version %d, does not fit %s: %w (if that has changed, raise its Version and say in Upgrades how)", snapshot.ErrCorrupt, r.Schema, s.State, err)
 	}
 	enc, err = s.codec.Append(nil, p.Interface())
 	if err != nil {

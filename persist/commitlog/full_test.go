@@ -366,3 +366,23 @@ func TestCommitsFailOverAndOver(t *testing.T) {
 		p.has(w.mustOpen(t))
 	}
 }
+
+// refuser imports a batch, and says that it has not.
+type refuser struct{ *behind }
+
+func (r refuser) Import(ctx context.Context, b persist.Batch) error {
+	if err := r.behind.Import(ctx, b); err != nil {
+		return err
+	}
+	return fmt.Errorf("import: %w", persist.ErrInvalid)
+}
+
+// What the store behind says of an import reaches whoever asked, also where there is
+// no room for the segment that would say how far the store has come.
+func TestAnImportThatIsRefusedOnAFullDisk(t *testing.T) {
+	w := newWorld(1)
+	s, err := commitlog.Open("log", refuser{w.behind}, w.tiny())
+	require.NoError(t, err)
+	w.disk.Full = 1
+	require.ErrorIs(t, s.Import(ctx, persist.Batch{Position: 100}), persist.ErrInvalid)
+}

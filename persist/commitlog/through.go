@@ -60,9 +60,9 @@ func (s *Store) written(ctx context.Context, err error) error {
 	if unchanged {
 		return err
 	}
-	if err := s.beginDurably(); err != nil {
+	if s.beginDurably() != nil {
 		s.current = nil
-		return nil // what was done is durable, and reads need no segment
+		return err // what was done is durable, and reads need no segment
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
