@@ -72,7 +72,7 @@ const (
 	CodeOverloaded       Code = "overloaded"        // the server has too many requests waiting
 	CodeBusy             Code = "busy"              // something must be finished first: messages that the entity sent, another backup
 
-	CodeTimedOut       Code = "timed_out"       // no answer in time to what changes nothing
+	CodeTimedOut       Code = "timed_out"       // no answer in time, and nothing was changed: it was a read, or was not sent
 	CodeOutcomeUnknown Code = "outcome_unknown" // no answer in time: the change may or may not have been made
 )
 

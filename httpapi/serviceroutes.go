@@ -40,6 +40,7 @@ type Limits struct {
 	MaxLine        int64   `json:"maxLine" doc:"bytes of a line of an import"`
 	MaxBatch       int     `json:"maxBatch" doc:"messages of a batch"`
 	MaxBatchBody   int64   `json:"maxBatchBody" doc:"bytes of a batch, and of its answers"`
+	MaxConditions  int     `json:"maxConditions" doc:"bytes of the different conditions of a batch"`
 	DefaultTimeout float64 `json:"defaultTimeout" doc:"seconds"`
 	MaxTimeout     float64 `json:"maxTimeout" doc:"seconds"`
 	DefaultLimit   int     `json:"defaultLimit" doc:"items of a page"`
@@ -104,7 +105,7 @@ func getReadiness(c *call) error {
 func getLimits(c *call) error {
 	cfg := c.api.cfg
 	return c.json(http.StatusOK, Limits{
-		MaxBody: cfg.MaxBody, MaxLine: cfg.MaxLine, MaxBatch: maxBatch, MaxBatchBody: maxBatchBody * cfg.MaxBody,
+		MaxBody: cfg.MaxBody, MaxLine: cfg.MaxLine, MaxBatch: maxBatch, MaxBatchBody: maxBatchBody * cfg.MaxBody, MaxConditions: maxBatchConditions,
 		DefaultTimeout: defaultTimeout.Seconds(), MaxTimeout: maxTimeout.Seconds(), DefaultLimit: defaultLimit, MaxLimit: maxLimit,
 		MaxName: 256, MaxPodName: 64, MaxMessageID: 200,
 		MaxWaiting: cfg.MaxWaiting, MaxWatchers: cfg.MaxWatchers, MaxFutures: maxFutures, FutureLife: futureLife.Seconds(),
