@@ -63,6 +63,7 @@ type Limits struct {
 	MaxMessageID   int     `json:"maxMessageID"`
 	MaxWaiting     int     `json:"maxWaiting"`
 	MaxWatchers    int     `json:"maxWatchers"`
+	MaxFilters     int     `json:"maxFilters"` // bytes of the filters of all watches
 	MaxFutures     int     `json:"maxFutures"`
 	FutureLife     float64 `json:"futureLife"`
 	Heartbeat      float64 `json:"heartbeat"`

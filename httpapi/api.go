@@ -119,7 +119,7 @@ func New(pods *pod.Pods, cfg Config) *API {
 	a.ending, a.endStreams = context.WithCancel(context.Background())
 	a.SetTokens(cfg.Tokens)
 	a.futures.now = pods.System().Now
-	a.watching.most = cfg.MaxWatchers
+	a.watching.most, a.watching.mostBytes = cfg.MaxWatchers, maxWatchFilters
 	a.letters.listen(pods.System())
 	a.troubles.listen(pods.System())
 	a.changes.listen(pods)

@@ -58,7 +58,7 @@ const (
 	CodeMessageIDReused Code = "message_id_reused" // the Idempotency-Key came with another message before
 
 	CodeMailboxFull     Code = "mailbox_full"      // the entity has too many messages waiting
-	CodeTooManyWatchers Code = "too_many_watchers" // as many are watching as may
+	CodeTooManyWatchers Code = "too_many_watchers" // as many are watching as may, or their filters are as long as they may be together
 
 	CodeHandlerFailed Code = "handler_failed" // the message's handler or Init failed or panicked
 	CodeInternal      Code = "internal"       // a fault of the server, which it logged

@@ -9,6 +9,16 @@ func (a *API) SetPatience(d time.Duration) { a.patience = d }
 // their way.
 func (a *API) SetImportWindow(n int) { a.window = n }
 
+// SetWatchFilters is how many bytes the filters of all watches may have.
+func (a *API) SetWatchFilters(n int) { a.watching.mostBytes = n }
+
+// WatchFilters is how many they have.
+func (a *API) WatchFilters() int {
+	a.watching.mu.Lock()
+	defer a.watching.mu.Unlock()
+	return a.watching.bytes
+}
+
 // Watching is how many streams of events are open.
 func (a *API) Watching() int { return a.watching.count() }
 

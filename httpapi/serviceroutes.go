@@ -50,6 +50,7 @@ type Limits struct {
 	MaxMessageID   int     `json:"maxMessageID" doc:"bytes of an Idempotency-Key"`
 	MaxWaiting     int     `json:"maxWaiting" doc:"requests that wait for entities"`
 	MaxWatchers    int     `json:"maxWatchers" doc:"streams of events"`
+	MaxFilters     int     `json:"maxFilters" doc:"bytes of the filters of all watches"`
 	MaxFutures     int     `json:"maxFutures" doc:"futures that are kept"`
 	FutureLife     float64 `json:"futureLife" doc:"seconds that a future is kept after its end"`
 	Heartbeat      float64 `json:"heartbeat" doc:"seconds between the heartbeats of a stream"`
@@ -108,7 +109,7 @@ func getLimits(c *call) error {
 		MaxBody: cfg.MaxBody, MaxLine: cfg.MaxLine, MaxBatch: maxBatch, MaxBatchBody: maxBatchBody * cfg.MaxBody, MaxConditions: maxBatchConditions,
 		DefaultTimeout: defaultTimeout.Seconds(), MaxTimeout: maxTimeout.Seconds(), DefaultLimit: defaultLimit, MaxLimit: maxLimit,
 		MaxName: 256, MaxPodName: 64, MaxMessageID: 200,
-		MaxWaiting: cfg.MaxWaiting, MaxWatchers: cfg.MaxWatchers, MaxFutures: maxFutures, FutureLife: futureLife.Seconds(),
+		MaxWaiting: cfg.MaxWaiting, MaxWatchers: cfg.MaxWatchers, MaxFilters: maxWatchFilters, MaxFutures: maxFutures, FutureLife: futureLife.Seconds(),
 		Heartbeat: cfg.Heartbeat.Seconds(), DeadLetters: keptLetters,
 	})
 }

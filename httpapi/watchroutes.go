@@ -53,13 +53,6 @@ func (c *call) watch(r pod.WatchRequest) error {
 	if err != nil {
 		return err
 	}
-	if q.Has("filter") {
-		f, err := compiled("filter", q.Get("filter"))
-		if err != nil {
-			return err
-		}
-		r.Match = matching(f)
-	}
 	after := q.Get("after")
 	if last := c.r.Header.Get(lastEventHeader); last != "" {
 		after = last // the later word: whoever connects again sends the same query
@@ -72,11 +65,18 @@ func (c *call) watch(r pod.WatchRequest) error {
 			return badPosition()
 		}
 	}
-	leave, err := c.api.watching.enter()
+	leave, err := c.api.watching.enter(q.Get("filter")) // before it takes memory
 	if err != nil {
 		return err
 	}
 	defer leave()
+	if q.Has("filter") {
+		f, err := compiled("filter", q.Get("filter"))
+		if err != nil {
+			return err
+		}
+		r.Match = matching(f)
+	}
 	w, err := c.api.pods.Watch(c.r.Context(), r)
 	if err != nil {
 		return err
