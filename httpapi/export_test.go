@@ -5,8 +5,8 @@ import "time"
 // SetPatience is how long a client may take to receive a part of a stream.
 func (a *API) SetPatience(d time.Duration) { a.patience = d }
 
-// SetImportWindow is how many bytes the lines of an import may have that are on
-// their way.
+// SetImportWindow is how many bytes of memory the lines of an import may take that
+// are on their way.
 func (a *API) SetImportWindow(n int) { a.window = n }
 
 // SetWatchFilters is how many bytes the filters of all watches may have.
