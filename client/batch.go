@@ -66,7 +66,9 @@ type batchCondition struct {
 
 // Batch sends up to 1,000 messages in one request. They are handled side by
 // side, those to one entity in their order. The answers come in the order of the
-// messages; each fails alone. A timeout of 0 is the server's.
+// messages; each fails alone. The timeout is that of the whole batch: what is not
+// sent when it is over fails with TimedOut, and has changed nothing. 0 is the
+// server's.
 func (c *Client) Batch(ctx context.Context, items []Item, timeout time.Duration) ([]Answer, error) {
 	list := make([]batchItem, len(items))
 	for n, i := range items {

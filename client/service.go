@@ -53,6 +53,7 @@ type Limits struct {
 	MaxLine        int64   `json:"maxLine"`
 	MaxBatch       int     `json:"maxBatch"`
 	MaxBatchBody   int64   `json:"maxBatchBody"`
+	MaxConditions  int     `json:"maxConditions"` // bytes of the different conditions of a batch
 	DefaultTimeout float64 `json:"defaultTimeout"`
 	MaxTimeout     float64 `json:"maxTimeout"`
 	DefaultLimit   int     `json:"defaultLimit"`
@@ -62,6 +63,7 @@ type Limits struct {
 	MaxMessageID   int     `json:"maxMessageID"`
 	MaxWaiting     int     `json:"maxWaiting"`
 	MaxWatchers    int     `json:"maxWatchers"`
+	MaxFilters     int     `json:"maxFilters"` // bytes of the filters of all watches
 	MaxFutures     int     `json:"maxFutures"`
 	FutureLife     float64 `json:"futureLife"`
 	Heartbeat      float64 `json:"heartbeat"`

@@ -69,7 +69,7 @@ type API struct {
 	document document
 	backing  atomic.Bool   // a backup is being written
 	patience time.Duration // with clients that receive much
-	window   int           // bytes of the lines of an import that are on their way
+	window   int           // bytes of memory that the lines of an import take that are on their way
 	tokens   atomic.Pointer[[]digest]
 	metrics  *metrics
 	shapes   shapes
@@ -109,7 +109,7 @@ func New(pods *pod.Pods, cfg Config) *API {
 		cfg.Heartbeat = 15 * time.Second
 	}
 	a := &API{
-		pods: pods, cfg: cfg, log: cfg.Logger, router: echo.New(), patience: backupPatience, window: importBytes,
+		pods: pods, cfg: cfg, log: cfg.Logger, router: echo.New(), patience: backupPatience, window: importMemory,
 		asks:     patterns.NewCompletionService(pods.System(), patterns.Config{Limit: cfg.MaxWaiting, Timeout: defaultTimeout}),
 		explorer: explorer.Handler(), reference: referencePage(),
 	}
@@ -119,7 +119,7 @@ func New(pods *pod.Pods, cfg Config) *API {
 	a.ending, a.endStreams = context.WithCancel(context.Background())
 	a.SetTokens(cfg.Tokens)
 	a.futures.now = pods.System().Now
-	a.watching.most = cfg.MaxWatchers
+	a.watching.most, a.watching.mostBytes = cfg.MaxWatchers, maxWatchFilters
 	a.letters.listen(pods.System())
 	a.troubles.listen(pods.System())
 	a.changes.listen(pods)

@@ -2,15 +2,16 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/twinsrv/twinsrv/actor/patterns"
 	"github.com/twinsrv/twinsrv/entity"
+	"github.com/twinsrv/twinsrv/filter"
 )
 
 const (
@@ -19,6 +20,11 @@ const (
 	// ... and maxBatchBody how many times the bytes of another body. Its answers
 	// have as many together.
 	maxBatchBody = 16
+	// maxBatchConditions is how many bytes its different conditions have together.
+	// Each of them takes some 300 bytes of memory, until the batch is answered.
+	maxBatchConditions = 64 << 10
+	// itemAround is how many bytes a message of a batch may have beside its body.
+	itemAround = 64 << 10
 )
 
 // BatchItem is one message of a batch.
@@ -63,8 +69,8 @@ type BatchAnswer struct {
 	Omitted bool `json:"omitted,omitempty"`
 }
 
-// postBatch sends many messages and answers when all have their answer. They are
-// handled side by side, those to one entity in their order.
+// postBatch sends many messages and answers when all have their answer, or when its
+// time is over. They are handled side by side, those to one entity in their order.
 func postBatch(c *call) error {
 	timeout, err := c.timeout()
 	if err != nil {
@@ -78,14 +84,17 @@ func postBatch(c *call) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := c.api.pods.System().WithTimeout(c.r.Context(), timeout)
+	defer cancel()
 	sent := make([]batched, len(items))
+	conditions := newBatchConditions()
 	for i, item := range items {
-		sent[i].err = c.send1(item, timeout, &sent[i])
+		sent[i].err = c.send1(ctx, item, conditions, &sent[i])
 	}
 	result := BatchResult{Items: make([]BatchAnswer, len(items))}
 	room := maxBatchBody * c.api.cfg.MaxBody
 	for i := range sent {
-		a := sent[i].wait(c)
+		a := sent[i].wait(ctx, c)
 		if room -= a.size(); room < 0 {
 			a.omit()
 		}
@@ -151,11 +160,21 @@ type batched struct {
 	err    error // it was not sent
 }
 
-// send1 sends one message of a batch.
-func (c *call) send1(item []byte, timeout time.Duration, b *batched) error {
+// send1 sends one message of a batch, unless the batch's time is over.
+func (c *call) send1(ctx context.Context, item []byte, conditions *batchConditions, b *batched) error {
+	if ctx.Err() != nil {
+		return unsent()
+	}
+	most := c.api.cfg.MaxBody
+	if int64(len(item)) > most+itemAround { // it is not even parsed: that takes a multiple of its bytes
+		return &http.MaxBytesError{Limit: most}
+	}
 	var i BatchItem
 	if err := c.api.decode(item, &i); err != nil {
 		return err
+	}
+	if int64(len(i.Body)) > most {
+		return &http.MaxBytesError{Limit: most}
 	}
 	p, err := c.podNamed(i.Pod)
 	if err != nil {
@@ -172,18 +191,26 @@ func (c *call) send1(item []byte, timeout time.Duration, b *batched) error {
 	if err != nil {
 		return err
 	}
-	if b.cond, err = i.If.condition(i.Pod); err != nil {
+	if b.cond, err = i.If.condition(i.Pod, conditions); err != nil {
 		return err
 	}
 	m.If = b.cond
 	if i.ID != nil && m.SetID(*i.ID) != nil {
 		return badMessageID()
 	}
-	b.answer, err = c.api.asks.Start(c.r.Context(), p.Ref(i.Name), m, timeout)
+	b.answer, err = c.api.asks.Start(ctx, p.Ref(i.Name), m, maxTimeout) // ctx ends it before
+	if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
+		return unsent()
+	}
 	return err
 }
 
-func (b *BatchCondition) condition(pod string) (cond entity.Condition, err error) {
+// unsent is the answer for a message that the batch's time did not suffice for.
+func unsent() error {
+	return refuse(CodeTimedOut, "the time of the batch was over before this message was sent: nothing was changed, so send it again, with fewer at a time or a longer timeout")
+}
+
+func (b *BatchCondition) condition(pod string, conditions *batchConditions) (cond entity.Condition, err error) {
 	if b == nil {
 		return cond, nil
 	}
@@ -197,14 +224,52 @@ func (b *BatchCondition) condition(pod string) (cond entity.Condition, err error
 	if cond, err = conditionOf(h); err != nil || b.Condition == nil {
 		return cond, err
 	}
-	cond.Where, err = predicateOf(pod, *b.Condition)
-	return cond, err
+	f, err := conditions.compile(*b.Condition)
+	if err != nil {
+		return cond, err
+	}
+	cond.Where = &expression{pod: pod, filter: f}
+	return cond, nil
 }
 
-func (b *batched) wait(c *call) BatchAnswer {
+// batchConditions are the expressions of a batch, each compiled once.
+type batchConditions struct {
+	known map[string]batchFilter
+	room  int // bytes that more of them may have
+}
+
+// batchFilter is an expression, or what is wrong with it.
+type batchFilter struct {
+	filter *filter.Filter
+	err    error
+}
+
+func newBatchConditions() *batchConditions {
+	return &batchConditions{known: make(map[string]batchFilter), room: maxBatchConditions}
+}
+
+// compile compiles an expression as far as there is room for it. One that is too
+// long by itself costs nothing, and is refused for that.
+func (b *batchConditions) compile(text string) (*filter.Filter, error) {
+	known, is := b.known[text]
+	switch {
+	case is:
+		return known.filter, known.err
+	case len(text) > filter.MaxText:
+	case len(text) > b.room:
+		return nil, refuse(CodeTooCostly, fmt.Sprintf("the different conditions of a batch have at most %d bytes together, which those before this one leave no room for: send the message in another batch", maxBatchConditions))
+	default:
+		b.room -= len(text)
+	}
+	known.filter, known.err = compiled("condition", text)
+	b.known[text] = known
+	return known.filter, known.err
+}
+
+func (b *batched) wait(ctx context.Context, c *call) BatchAnswer {
 	var v any
 	if b.err == nil {
-		v, b.err = b.answer.Wait(c.r.Context())
+		v, b.err = b.answer.Wait(ctx)
 	}
 	c.api.metrics.asked(b.err)
 	o := outcomeOf(b.cond, v, b.err)

@@ -28,6 +28,7 @@ func bulkOperations() []operation {
 		{
 			method: http.MethodPost, path: "/v1/batch", id: "batch", summary: "Send many messages", handle: postBatch,
 			description: "Sends up to 1,000 messages. They are handled side by side, those to one entity in their order, and each has the answer that it would have had as a request of its own. " +
+				"The timeout is that of the whole batch: messages that are not sent when it is over change nothing, and have the code timed_out. The different conditions of a batch have at most 64 KiB together; messages with others beyond that have the code too_costly. " +
 				"The answers have as many bytes as the batch may; those beyond have omitted in place of their body.",
 			query:   []string{"timeout"},
 			body:    &bodyDoc{types: []string{jsonType}, shape: reflect.TypeFor[[]BatchItem](), description: "The messages."},

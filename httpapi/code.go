@@ -58,7 +58,7 @@ const (
 	CodeMessageIDReused Code = "message_id_reused" // the Idempotency-Key came with another message before
 
 	CodeMailboxFull     Code = "mailbox_full"      // the entity has too many messages waiting
-	CodeTooManyWatchers Code = "too_many_watchers" // as many are watching as may
+	CodeTooManyWatchers Code = "too_many_watchers" // as many are watching as may, or their filters are as long as they may be together
 
 	CodeHandlerFailed Code = "handler_failed" // the message's handler or Init failed or panicked
 	CodeInternal      Code = "internal"       // a fault of the server, which it logged
@@ -72,7 +72,7 @@ const (
 	CodeOverloaded       Code = "overloaded"        // the server has too many requests waiting
 	CodeBusy             Code = "busy"              // something must be finished first: messages that the entity sent, another backup
 
-	CodeTimedOut       Code = "timed_out"       // no answer in time to what changes nothing
+	CodeTimedOut       Code = "timed_out"       // no answer in time, and nothing was changed: it was a read, or was not sent
 	CodeOutcomeUnknown Code = "outcome_unknown" // no answer in time: the change may or may not have been made
 )
 

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"crypto/rand"
+	"fmt"
 	"mime"
 	"net/http"
 	"strconv"
@@ -133,7 +134,7 @@ func (d *deadLetters) letterID(number uint64) string {
 // server, of all that it had behind them.
 func (c *call) streamDeadLetters(seen uint64, restarted bool) error {
 	letters := &c.api.letters
-	leave, err := c.api.watching.enter()
+	leave, err := c.api.watching.enter("")
 	if err != nil {
 		return err
 	}
@@ -211,24 +212,36 @@ func (c *call) acceptsAlone(media string) (alone bool) {
 	return alone
 }
 
-// watching counts those who watch, up to a bound.
+// maxWatchFilters is how many bytes the filters of all watches have together. A
+// filter takes some 300 bytes of memory for each of them, as long as its watch goes
+// on.
+const maxWatchFilters = 1 << 20
+
+// watching counts those who watch, and the bytes of their filters, up to bounds.
 type watching struct {
-	most int
-	mu   sync.Mutex
-	now  int
+	most, mostBytes int
+
+	mu         sync.Mutex
+	now, bytes int
 }
 
-func (w *watching) enter() (leave func(), err error) {
+// enter lets somebody watch with a filter, until leave is called.
+func (w *watching) enter(filter string) (leave func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.now >= w.most {
+	switch {
+	case w.now >= w.most:
 		return nil, refuse(CodeTooManyWatchers, "as many are watching as may: "+strconv.Itoa(w.most))
+	case len(filter) > w.mostBytes-w.bytes:
+		return nil, refuse(CodeTooManyWatchers, fmt.Sprintf("the filters of all who watch may have %d bytes, and with the %d of this one would have more: watch with a shorter one or without, or when others have ended", w.mostBytes, len(filter)))
 	}
 	w.now++
+	w.bytes += len(filter)
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.now--
+		w.bytes -= len(filter)
 	}, nil
 }
 

@@ -5,9 +5,19 @@ import "time"
 // SetPatience is how long a client may take to receive a part of a stream.
 func (a *API) SetPatience(d time.Duration) { a.patience = d }
 
-// SetImportWindow is how many bytes the lines of an import may have that are on
-// their way.
+// SetImportWindow is how many bytes of memory the lines of an import may take that
+// are on their way.
 func (a *API) SetImportWindow(n int) { a.window = n }
+
+// SetWatchFilters is how many bytes the filters of all watches may have.
+func (a *API) SetWatchFilters(n int) { a.watching.mostBytes = n }
+
+// WatchFilters is how many they have.
+func (a *API) WatchFilters() int {
+	a.watching.mu.Lock()
+	defer a.watching.mu.Unlock()
+	return a.watching.bytes
+}
 
 // Watching is how many streams of events are open.
 func (a *API) Watching() int { return a.watching.count() }

@@ -13,6 +13,7 @@ import (
 	"github.com/twinsrv/twinsrv/entity"
 	"github.com/twinsrv/twinsrv/filter"
 	"github.com/twinsrv/twinsrv/pod"
+	"github.com/twinsrv/twinsrv/snapshot"
 )
 
 // HistoryList is a page of an entity's changes, oldest first.
@@ -283,4 +284,10 @@ func (c *call) withHistory(d PodDescription, p *pod.Pod) PodDescription {
 		d.History.Age = r.Age.String()
 	}
 	return d
+}
+
+// resetTo turns a subject to a view.
+func resetTo(s *filter.Subject, v *pod.View) {
+	codec, state := v.Encoded()
+	s.Reset(v.Pod, v.Name, &snapshot.Record{Life: v.Life, Revision: v.Revision, Changed: v.Changed, Codec: codec, State: state})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/twinsrv/twinsrv/httpapi"
 	"github.com/twinsrv/twinsrv/persist"
 	"github.com/twinsrv/twinsrv/persist/persisttest"
+	"github.com/twinsrv/twinsrv/pod"
 )
 
 func (w *world) bring(body string) []httpapi.ImportedLine {
@@ -180,8 +181,8 @@ func TestImportOfAClientThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// The lines that are on their way are bounded by their bytes, too; a single one
-// may have more.
+// The lines that are on their way are bounded by the memory that they take, too; a
+// single one may take more.
 func TestImportOfLargeLines(t *testing.T) {
 	w := newWorld(t)
 	w.docs()
@@ -194,7 +195,7 @@ func TestImportOfLargeLines(t *testing.T) {
 		}
 		return false
 	}, persisttest.FailBefore)
-	w.api.SetImportWindow(100)
+	w.api.SetImportWindow(2000) // a line with its two objects takes 900
 	body := &eachLine{most: 100}
 	r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/import", body)
 	r.Header.Set("Content-Type", lines)
@@ -212,6 +213,37 @@ func TestImportOfLargeLines(t *testing.T) {
 	require.Contains(t, rec.Body.String(), `{"end":true,"lines":100}`)
 	w.api.SetImportWindow(1)
 	require.Equal(t, httpapi.ImportedLine{End: true, Lines: 2}, w.bring(strings.Repeat(`{"pod":"docs","name":"a","state":{}}`+"\n", 2))[2])
+}
+
+// What the store could not take is refused without being parsed; white space and
+// escapes do not count.
+func TestImportOfLinesThatAreTooLarge(t *testing.T) {
+	const most = 1000
+	w := newWorld(t, func(_ *httpapi.Config, c *pod.Config) { c.MaxState = most })
+	w.docs()
+	line := func(name, state string) string {
+		return fmt.Sprintf(`{"pod":"docs","name":%q,"state":%s}`, name, state)
+	}
+	const far = most + 128<<10
+	list := func(element, between string, n int) string {
+		return `{"a":[` + strings.TrimSuffix(strings.Repeat(element+between, n), between) + `]}`
+	}
+	got := w.bring(strings.Join([]string{
+		line("parsed", list("0", ",", most)),
+		line("not-parsed", list("0", ",", far)),
+		"[" + strings.Repeat("x", far), // of which nobody sees that it is no JSON
+		line("wide", list("0", ","+strings.Repeat(" \t", far/100), 100)),
+		line("escaped", `{"s":"`+strings.Repeat(`\u0061`, most-len(`{"s":""}`))+`"}`),
+		line("exact", `{"s":"`+strings.Repeat("a", most-len(`{"s":""}`))+`"}`),
+	}, "\n"))
+	var status []int
+	for _, l := range got[:6] {
+		status = append(status, l.Status)
+	}
+	require.Equal(t, []int{422, 422, 422, 201, 201, 201}, status, "%v", got)
+	require.Equal(t, []httpapi.Code{httpapi.CodeStoreRefused, httpapi.CodeStoreRefused, httpapi.CodeStoreRefused}, []httpapi.Code{got[0].Code, got[1].Code, got[2].Code})
+	require.Equal(t, "parsed", got[0].Name)
+	require.Empty(t, got[1].Name)
 }
 
 // eachLine are lines of an import of about 40 bytes, each given alone.

@@ -105,8 +105,8 @@ func (r *importResults) take(ctx context.Context) (lines []ImportedLine, ended b
 	}
 }
 
-// lineWindow bounds the lines of an import that are on their way by their bytes.
-// One alone may have more. One goroutine enters, and one leaves.
+// lineWindow bounds the lines of an import that are on their way by the memory that
+// they take. One alone may take more. One goroutine enters, and one leaves.
 type lineWindow struct {
 	most int
 

@@ -49,9 +49,9 @@ func (l *ImportedLine) alike(o ImportedLine) bool {
 
 const (
 	// importWindow is how many lines may be on their way to their entities, and
-	// importBytes how many bytes they may have.
+	// importMemory how many bytes of memory they may take.
 	importWindow = 128
-	importBytes  = 16 << 20
+	importMemory = 64 << 20
 	// importPatience is how long the client may take to send the next part of
 	// the body.
 	importPatience = time.Minute
@@ -61,7 +61,7 @@ const (
 type imported struct {
 	result ImportedLine
 	answer *patterns.Future // nil: the result is there
-	size   int              // of the line
+	memory int              // that the line takes
 }
 
 // postImport writes the state of a document for each line, and declares pods
@@ -122,17 +122,24 @@ func (c *call) readLines(ctx context.Context, w *lineWriter, window *lineWindow,
 		if err == nil && len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
+		if err != nil {
+			err = refuse(CodeBodyTooLarge, err.Error())
+		} else {
+			err = c.largeLine(line)
+		}
 		var i imported
 		if err != nil {
-			i.fail(refuse(CodeBodyTooLarge, err.Error()))
-		} else if err := window.enter(ctx, len(line)); err != nil {
-			return err
+			i.fail(err)
 		} else {
+			memory := lineMemory(line)
+			if err := window.enter(ctx, memory); err != nil {
+				return err
+			}
 			i = c.importLine(ctx, line)
-			i.size = len(line)
+			i.memory = memory
 		}
 		if i.result.Line = n; i.result.End {
-			window.leave(i.size)
+			window.leave(i.memory)
 			continue
 		}
 		select {
@@ -151,7 +158,7 @@ func settleImported(ctx context.Context, lines <-chan imported, window *lineWind
 			v, err := i.answer.Wait(context.WithoutCancel(ctx)) // it ends, by its timeout at the latest
 			i.settle(v, err)
 		}
-		window.leave(i.size)
+		window.leave(i.memory)
 		to.add(i.result)
 	}
 }

@@ -40,6 +40,7 @@ type Limits struct {
 	MaxLine        int64   `json:"maxLine" doc:"bytes of a line of an import"`
 	MaxBatch       int     `json:"maxBatch" doc:"messages of a batch"`
 	MaxBatchBody   int64   `json:"maxBatchBody" doc:"bytes of a batch, and of its answers"`
+	MaxConditions  int     `json:"maxConditions" doc:"bytes of the different conditions of a batch"`
 	DefaultTimeout float64 `json:"defaultTimeout" doc:"seconds"`
 	MaxTimeout     float64 `json:"maxTimeout" doc:"seconds"`
 	DefaultLimit   int     `json:"defaultLimit" doc:"items of a page"`
@@ -49,6 +50,7 @@ type Limits struct {
 	MaxMessageID   int     `json:"maxMessageID" doc:"bytes of an Idempotency-Key"`
 	MaxWaiting     int     `json:"maxWaiting" doc:"requests that wait for entities"`
 	MaxWatchers    int     `json:"maxWatchers" doc:"streams of events"`
+	MaxFilters     int     `json:"maxFilters" doc:"bytes of the filters of all watches"`
 	MaxFutures     int     `json:"maxFutures" doc:"futures that are kept"`
 	FutureLife     float64 `json:"futureLife" doc:"seconds that a future is kept after its end"`
 	Heartbeat      float64 `json:"heartbeat" doc:"seconds between the heartbeats of a stream"`
@@ -104,10 +106,10 @@ func getReadiness(c *call) error {
 func getLimits(c *call) error {
 	cfg := c.api.cfg
 	return c.json(http.StatusOK, Limits{
-		MaxBody: cfg.MaxBody, MaxLine: cfg.MaxLine, MaxBatch: maxBatch, MaxBatchBody: maxBatchBody * cfg.MaxBody,
+		MaxBody: cfg.MaxBody, MaxLine: cfg.MaxLine, MaxBatch: maxBatch, MaxBatchBody: maxBatchBody * cfg.MaxBody, MaxConditions: maxBatchConditions,
 		DefaultTimeout: defaultTimeout.Seconds(), MaxTimeout: maxTimeout.Seconds(), DefaultLimit: defaultLimit, MaxLimit: maxLimit,
 		MaxName: 256, MaxPodName: 64, MaxMessageID: 200,
-		MaxWaiting: cfg.MaxWaiting, MaxWatchers: cfg.MaxWatchers, MaxFutures: maxFutures, FutureLife: futureLife.Seconds(),
+		MaxWaiting: cfg.MaxWaiting, MaxWatchers: cfg.MaxWatchers, MaxFilters: maxWatchFilters, MaxFutures: maxFutures, FutureLife: futureLife.Seconds(),
 		Heartbeat: cfg.Heartbeat.Seconds(), DeadLetters: keptLetters,
 	})
 }

@@ -214,6 +214,37 @@ func TestWatchersAreBounded(t *testing.T) {
 	w.watch("/v1/watch")
 }
 
+// The filters of all watches are bounded by their bytes, which are free again
+// however a watch ends.
+func TestFiltersOfWatchesAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.docs()
+	w.api.SetWatchFilters(25)
+	free := func() {
+		t.Helper()
+		require.Eventually(t, func() bool { return w.api.WatchFilters() == 0 && w.api.Watching() == 0 }, eventually, tick)
+	}
+	const filter = "?filter=state.n==1" // of 10 bytes
+	first, second := w.watch("/v1/watch"+filter), w.watch("/v1/pods/docs/watch"+filter)
+	require.Equal(t, 20, w.api.WatchFilters())
+	over := w.get(room+"/watch"+filter).is(429, "too_many_watchers")
+	require.Equal(t, "1", over.header.Get("Retry-After"))
+	require.Contains(t, over.body, "a shorter one or without")
+	w.watch("/v1/watch").cancel() // without a filter there is room
+	w.watch("/v1/watch?filter=true").cancel()
+	first.cancel()
+	second.cancel()
+	free()
+
+	w.get("/v1/watch?filter=state.n==").is(400, "bad_filter")
+	w.get("/v1/watch"+filter+"&after=999999999999").is(404, "no_such_position")
+	w.get("/v1/pods/docs/watch"+filter+"&after=x").is(400, "bad_query")
+	free()
+	w.watch("/v1/watch" + filter)
+	w.api.EndStreams()
+	free()
+}
+
 func TestWatchesEnd(t *testing.T) {
 	w := newWorld(t)
 	w.docs()

@@ -7,9 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/twinsrv/twinsrv/filter"
 	"github.com/twinsrv/twinsrv/pod"
-	"github.com/twinsrv/twinsrv/snapshot"
 )
 
 // watchAll streams the changes of pods: of those that the query names, or of all.
@@ -53,13 +51,6 @@ func (c *call) watch(r pod.WatchRequest) error {
 	if err != nil {
 		return err
 	}
-	if q.Has("filter") {
-		f, err := compiled("filter", q.Get("filter"))
-		if err != nil {
-			return err
-		}
-		r.Match = matching(f)
-	}
 	after := q.Get("after")
 	if last := c.r.Header.Get(lastEventHeader); last != "" {
 		after = last // the later word: whoever connects again sends the same query
@@ -72,11 +63,18 @@ func (c *call) watch(r pod.WatchRequest) error {
 			return badPosition()
 		}
 	}
-	leave, err := c.api.watching.enter()
+	leave, err := c.api.watching.enter(q.Get("filter")) // before it takes memory
 	if err != nil {
 		return err
 	}
 	defer leave()
+	if q.Has("filter") {
+		f, err := compiled("filter", q.Get("filter"))
+		if err != nil {
+			return err
+		}
+		r.Match = pod.Matching(f)
+	}
 	w, err := c.api.pods.Watch(c.r.Context(), r)
 	if err != nil {
 		return err
@@ -88,21 +86,6 @@ func (c *call) watch(r pod.WatchRequest) error {
 
 func badPosition() error {
 	return refuse(CodeBadQuery, "after and "+lastEventHeader+" are the id of an event of a watch, or 0 for all that the history keeps")
-}
-
-// matching is a filter as a watch asks it.
-func matching(f *filter.Filter) func(*pod.View) (bool, error) {
-	var s filter.Subject // the watch asks for one view at a time
-	return func(v *pod.View) (bool, error) {
-		resetTo(&s, v)
-		return f.Match(context.Background(), &s) // its cost is bounded
-	}
-}
-
-// resetTo turns a subject to a view.
-func resetTo(s *filter.Subject, v *pod.View) {
-	codec, state := v.Encoded()
-	s.Reset(v.Pod, v.Name, &snapshot.Record{Life: v.Life, Revision: v.Revision, Changed: v.Changed, Codec: codec, State: state})
 }
 
 // streamAhead is how many events are read ahead of those that are being sent. All

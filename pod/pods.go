@@ -204,6 +204,9 @@ func (p *Pods) All() []*Pod {
 // System returns the actor system that the pods run in.
 func (p *Pods) System() *actor.System { return p.sys }
 
+// MaxState returns Config.MaxState.
+func (p *Pods) MaxState() int { return p.cfg.MaxState }
+
 // Committer returns the way into the store, and its state.
 func (p *Pods) Committer() *persist.Committer { return p.committer }
 
