@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -321,7 +322,7 @@ func TestClosingEndsWaitingForACopy(t *testing.T) {
 		made <- s.BackupTelling(ctx, new(bytes.Buffer), func() {
 			close(begun)
 			for !s.leaving.Load() {
-				time.Sleep(time.Millisecond)
+				runtime.Gosched()
 			}
 		})
 	}()

@@ -112,7 +112,7 @@ func TestReadsGoOnWhileFoldingWaitsForABackup(t *testing.T) {
 				<-behind.begun
 				for range 6 { // more than half a segment, after which commits help with folding
 					p.write(s, p.next("a", 5<<10))
-					time.Sleep(time.Millisecond)
+					<-time.After(time.Millisecond)
 				}
 				var got []persist.Outcome
 				var units []persist.Unit
