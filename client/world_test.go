@@ -159,6 +159,10 @@ func (w *world) damage(pod, name string) {
 	require.NoError(w.t, err)
 	_, err = p.Ask(w.t.Context(), name, entity.Passivate())
 	require.NoError(w.t, err)
+	require.Eventually(w.t, func() bool { // the answer comes a moment earlier
+		_, there := p.Resident(name)
+		return !there
+	}, 10*time.Second, time.Millisecond)
 	w.mem.Damage(persist.Key{Pod: pod, Name: name})
 }
 
