@@ -156,14 +156,9 @@ func (m *matchesCall) Eval(vars interpreter.Activation) ref.Val {
 
 // Exec implements interpreter.InterpretableV2.
 func (m *matchesCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	var texts [2]string
-	for i, arg := range m.Args() {
-		v := arg.Exec(frame)
-		text, ok := v.(types.String)
-		if !ok {
-			return types.MaybeNoSuchOverloadErr(v)
-		}
-		texts[i] = string(text)
+	texts, failed := textsOf(frame, m.Args())
+	if failed != nil {
+		return failed
 	}
 	s := subjectOf(frame)
 	if s == nil {
@@ -184,6 +179,20 @@ func (m *matchesCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		endTooCostly()
 	}
 	return types.Bool(out == yes)
+}
+
+// textsOf evaluates the first two arguments of a call, which are texts. What is not
+// nil is the call's result in place of them.
+func textsOf(frame *interpreter.ExecutionFrame, args []interpreter.InterpretableV2) (texts [2]string, failed ref.Val) {
+	for i, arg := range args[:2] {
+		v := arg.Exec(frame)
+		text, ok := v.(types.String)
+		if !ok {
+			return texts, types.MaybeNoSuchOverloadErr(v)
+		}
+		texts[i] = string(text)
+	}
+	return texts, nil
 }
 
 // pattern compiles a pattern that an entity has, at the subject's expense; it is

@@ -27,14 +27,12 @@ func (c *searchCall) Eval(vars interpreter.Activation) ref.Val {
 
 // Exec implements interpreter.InterpretableV2.
 func (c *searchCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	var texts [2]string
-	for i, arg := range c.Args()[:2] {
-		v := arg.Exec(frame)
-		text, ok := v.(types.String)
-		if !ok {
-			return types.MaybeNoSuchOverloadErr(v)
-		}
-		texts[i] = strings.ToValidUTF8(string(text), string(utf8.RuneError))
+	texts, failed := textsOf(frame, c.Args())
+	if failed != nil {
+		return failed
+	}
+	for i, text := range texts {
+		texts[i] = strings.ToValidUTF8(text, string(utf8.RuneError))
 	}
 	runes := utf8.RuneCountInString(texts[0])
 	if len(c.Args()) == 2 {

@@ -20,6 +20,7 @@ func bulkOperations() []operation {
 			method: http.MethodPost, path: "/v1/import", id: "import", summary: "Write many documents", handle: postImport, streams: true,
 			description: "Takes lines as an export gives them: declares the pods that are missing, and creates or replaces the documents, with lives and revisions of their own. A pod that is there with another definition keeps it, and its line fails with pod_exists. " +
 				"Entities of other types change only by messages, and their lines fail. A line that fails stops no other. The result of each line is sent in the order of the lines while the body is still being read. A client that reads none while it sends gets those that memory has no room for together: of the lines from line to through. " +
+				"A line is a definition, an entity or the end, and nothing beside it. One whose state is larger than the store keeps is refused unread. " +
 				"The same lines can be sent again. The last line has the member end; an import without it did not come to its end.",
 			body:    &bodyDoc{types: []string{linesType}, line: reflect.TypeFor[Line](), description: "Lines, each a Line of which pod, name and state are needed."},
 			answers: []answerDoc{{status: http.StatusOK, description: "The results, each an ImportedLine.", media: []string{linesType}, line: reflect.TypeFor[ImportedLine]()}},

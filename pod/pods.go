@@ -204,7 +204,8 @@ func (p *Pods) All() []*Pod {
 // System returns the actor system that the pods run in.
 func (p *Pods) System() *actor.System { return p.sys }
 
-// MaxState returns Config.MaxState.
+// MaxState returns the most bytes that an entity's encoded state may have: Config.MaxState,
+// or its default.
 func (p *Pods) MaxState() int { return p.cfg.MaxState }
 
 // Committer returns the way into the store, and its state.
