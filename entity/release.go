@@ -296,6 +296,7 @@ func (a *activation) pipe(ctx *actor.Context, f func(context.Context) (any, erro
 		defer func() {
 			m, err := wrapResult(host, key.Pod, v, err)
 			if err != nil {
+				logPanic(sys, key, "PipeTo", err)
 				sys.Logger().Warn("work that an entity started failed", "entity", key.String(), "error", err)
 				m, err = host.Wrap(key.Pod, PipeFailed{Error: err.Error()})
 			}

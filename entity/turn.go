@@ -288,13 +288,18 @@ func (r encodedReply) value(c snapshot.Codec) (decoded any, err error) {
 	return v.Elem().Interface(), nil
 }
 
-// failure is the error that a handler's caller gets. Of a panic only the log has the
-// stack, since who asked may be far away, or nobody.
+// failure is the error that a handler's caller gets.
 func (a *activation) failure(name string, err error) error {
-	if p := (*actor.PanicError)(nil); errors.As(err, &p) {
-		a.host.System().Logger().Error("a handler panicked", "entity", a.key.String(), "message", name, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
-	}
+	logPanic(a.host.System(), a.key, name, err)
 	return failureOf(a.key, name, err)
+}
+
+// logPanic logs an error that is a panic's. Only the log has the stack, since who asked
+// may be far away, or nobody.
+func logPanic(sys *actor.System, key persist.Key, name string, err error) {
+	if p := (*actor.PanicError)(nil); errors.As(err, &p) {
+		sys.Logger().Error("a handler panicked", "entity", key.String(), "message", name, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
+	}
 }
 
 func failureOf(key persist.Key, name string, err error) error {

@@ -449,6 +449,11 @@ func TestAPanicIsLoggedWithItsStack(t *testing.T) {
 	require.NoError(t, err)
 	h, err := pod.Start(pods, entity.Type[Hall]{Name: "bombs", Handlers: entity.Handlers[Hall]{
 		"heat": entity.On(func(*entity.Context, *Hall, Heat) error { panic("too hot") }),
+		"unlock": entity.On(func(c *entity.Context, _ *Hall, _ Unlock) error {
+			c.PipeTo(func(context.Context) (any, error) { panic("no answer") })
+			return nil
+		}),
+		"failed": entity.On(func(*entity.Context, *Hall, entity.PipeFailed) error { return nil }),
 	}})
 	require.NoError(t, err)
 	_, err = h.Ask(context.Background(), "b", Heat{})
@@ -458,6 +463,13 @@ func TestAPanicIsLoggedWithItsStack(t *testing.T) {
 	require.Contains(t, out.String(), "entity=bombs/b message=heat panic=\"too hot\"")
 	require.Contains(t, out.String(), "guide_test.go:")
 	require.Equal(t, 1, strings.Count(out.String(), "a handler panicked"))
+
+	out.Reset()
+	_, err = h.Ask(context.Background(), "b", Unlock{})
+	require.NoError(t, err)
+	clock.RunFor(time.Second)
+	require.Contains(t, out.String(), "entity=bombs/b message=PipeTo panic=\"no answer\"")
+	require.Contains(t, out.String(), "guide_test.go:")
 }
 
 // Who stops the system before the pods hears that they stop.
